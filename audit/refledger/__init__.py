@@ -1,0 +1,45 @@
+"""Refledger: the evidence store of AI agent runtimes. Start with `Ledger.open` and `docs/quickstart.md`."""
+
+from importlib.metadata import version as _version
+
+__version__ = _version("refledger")
+
+from refledger.contract import ArtifactMeta, ArtifactStore, Page, StoredArtifact
+from refledger.ledger import Ledger
+from refledger.refusals import REFUSED_PREFIX, refusal, refuse_unknown_keys, spelling_meant
+from refledger.run import Answer, Call, Run
+from refledger.wants import (
+    Refused,
+    Resolved,
+    WantsRefusal,
+    assert_tool_wants,
+    resolve_tool_wants,
+    wants_needs_store_refusal,
+)
+from refledger_schema.errors import RefledgerError
+from refledger_schema.scopes import Scope
+from refledger_store.retention import Retention
+
+__all__ = [
+    "REFUSED_PREFIX",
+    "Answer",
+    "ArtifactMeta",
+    "ArtifactStore",
+    "Call",
+    "Ledger",
+    "Page",
+    "RefledgerError",
+    "Refused",
+    "Resolved",
+    "Retention",
+    "Run",
+    "Scope",
+    "StoredArtifact",
+    "WantsRefusal",
+    "assert_tool_wants",
+    "refusal",
+    "refuse_unknown_keys",
+    "resolve_tool_wants",
+    "spelling_meant",
+    "wants_needs_store_refusal",
+]

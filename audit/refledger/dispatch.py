@@ -1,0 +1,126 @@
+"""The recorded door of dispatch: judge every declared argument under the lock, and append what came of it as one event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from refledger.contract import ArtifactMeta
+from refledger.verbs import Place, deliver, found, invalid, meta_of
+from refledger.wants import (
+    Judgement,
+    Refused,
+    Resolved,
+    Schema,
+    ToolWants,
+    judged,
+    offers_of,
+    refusal_of,
+    refused_event,
+    refused_kinds,
+    resolution,
+    slips,
+)
+from refledger_schema.events import MAX_OFFERED, DispatchResolved, Offers, ResolvedArgument
+from refledger_schema.scopes import Scope
+from refledger_store.append import Decision, Locked
+from refledger_store.reads import Reads
+from refledger_store.store import Store
+
+
+def resolve(
+    store: Store, place: Place, wants: ToolWants, args: Mapping[str, Any], input_schema: Schema | None
+) -> Resolved | Refused:
+    """Resolve a call's ref arguments and record it, closed: no event, no data.
+
+    Payloads are read and hashed before the lock; who is live is judged under it.
+    """
+    judgements = tuple(judged(wants, args, input_schema))
+    with store.reading() as reads:
+        now_us = store.clock()
+        loaded = {
+            judgement.argument: _looked_up(reads, place.scope, judgement, now_us)
+            for judgement in judgements
+            if judgement.outcome == "resolved"
+        }
+
+    def decide(state: Locked) -> Decision[Resolved | Refused]:
+        return _decide(state, place, args, [_settled(state, place.scope, judgement, loaded) for judgement in judgements])
+
+    return store.append(decide, key=place.key).result
+
+
+def _decide(
+    state: Locked, place: Place, args: Mapping[str, Any], judgements: Sequence[Judgement]
+) -> Decision[Resolved | Refused]:
+    tool = place.tool or "?"
+    try:
+        if not any(judgement.outcome == "refused" for judgement in judgements):
+            return Decision(resolution(args, judgements), [place.draft(_resolved_event(tool, judgements))])
+        offers = [_offers(state, place.scope.key, kind) for kind in refused_kinds(judgements)]
+        event = refused_event(tool, judgements, offers)
+    except ValidationError as error:
+        raise invalid(error) from None
+    return Decision(refusal_of(event, judgements), [place.draft(event)])
+
+
+def _looked_up(reads: Reads, scope: Scope, judgement: Judgement, now_us: int) -> Judgement:
+    """A spoken text as the log and the payloads judge it; the kind is judged from the ticket, before any payload is read."""
+    spoken: str = judgement.spoken
+    meta, cause = found(reads, scope, spoken, now_us)
+    if meta is None:
+        return _absent(reads, scope, judgement, cause, now_us)
+    if meta.kind != judgement.wanted:
+        return replace(judgement, outcome="refused", cause="wrong_kind", meta=meta)
+    delivery = deliver(reads, scope, meta)
+    if delivery.damage is not None:
+        return replace(judgement, outcome="refused", cause=delivery.damage, meta=meta)
+    return replace(judgement, meta=meta, data=delivery.data)
+
+
+def _settled(state: Locked, scope: Scope, judgement: Judgement, loaded: Mapping[str, Judgement]) -> Judgement:
+    """The judgement under the lock: what was loaded stands if its artifact is still live; anything else is looked up again."""
+    if judgement.outcome != "resolved":
+        return judgement
+    before = loaded[judgement.argument]
+    if before.meta is not None:
+        meta, cause = found(state, scope, before.meta.ref, state.now_us)
+        return before if meta is not None else _absent(state, scope, judgement, cause, state.now_us)
+    return _looked_up(state, scope, judgement, state.now_us)
+
+
+def _absent(reads: Reads, scope: Scope, judgement: Judgement, cause: Any, now_us: int) -> Judgement:
+    spoken: str = judgement.spoken
+    meant = next((ref for ref in slips(spoken) if found(reads, scope, ref, now_us)[0] is not None), None)
+    if meant is not None:
+        return replace(judgement, outcome="refused", cause="near_miss", meant=meant, meta=None, data=None)
+    artifact = reads.artifact(spoken) if cause == "evicted" else None
+    gone_by = None if artifact is None else artifact.gone_by
+    return replace(judgement, outcome="refused", cause=cause, gone_by=gone_by, meta=None, data=None)
+
+
+def _offers(state: Locked, scope: str, kind: str) -> tuple[Offers, dict[str, str]]:
+    rows = state.live(scope, kind, now_us=state.now_us, limit=MAX_OFFERED)
+    newest: list[ArtifactMeta] = [meta_of(state, row) for row in rows]
+    return offers_of(kind, newest, state.live_total(scope, kind, now_us=state.now_us))
+
+
+def _resolved_event(tool: str, judgements: Sequence[Judgement]) -> DispatchResolved:
+    return DispatchResolved(
+        tool=tool,
+        arguments=tuple(
+            ResolvedArgument(
+                argument=judgement.argument,
+                kind=judgement.meta.kind,
+                ref=judgement.meta.ref,
+                digest=judgement.meta.digest,
+                bytes=judgement.meta.bytes,
+                verified=True,
+            )
+            for judgement in judgements
+            if judgement.meta is not None
+        ),
+    )

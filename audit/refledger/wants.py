@@ -1,0 +1,341 @@
+"""Ref arguments at dispatch (seed `wants.d.ts`): a tool declares which arguments are refs of which kind, and gets the data.
+
+The plain functions here append nothing: they judge over any `ArtifactStore`. `Call.resolve` is the recorded door; it shares
+the judgement and the sentences, and adds what only the lock and the log know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from refledger.contract import ArtifactMeta, ArtifactStore
+from refledger.payloads import text_of
+from refledger_schema.digests import digest_of
+from refledger_schema.errors import ArtifactIntegrity, InvalidDeclaration, TooLarge
+from refledger_schema.events import (
+    MAX_KIND,
+    MAX_NAME,
+    MAX_OFFERED,
+    MAX_SPOKEN,
+    MAX_WANTS,
+    DispatchRefused,
+    Idempotency,
+    JudgedArgument,
+    OfferedRef,
+    Offers,
+    SpokenAs,
+)
+from refledger_schema.reasons import REASON_OF, Cause, Reason
+from refledger_schema.refs import is_ref
+from refledger_schema.scopes import Scope
+from refledger_schema.wording import LATEST, REFUSED_PREFIX, argument_sentence, dispatch_sentence, harmless, shown
+
+ToolWants = Mapping[str, str]
+"""Argument name to the kind that it must resolve to: exact, no wildcards."""
+Schema = Mapping[str, Any]
+"""A tool's JSON Schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class WantsRefusal:
+    """One refused argument of a dispatch."""
+
+    arg_name: str
+    kind: str
+    """The kind that the declaration wanted."""
+    reason: Reason
+    ref: str | None
+    """What the model spoke, where it was a text of at most 200 characters."""
+    detail: str
+    """The part of the sentence that speaks of this argument."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Every declared argument that was spoken resolved."""
+
+    args: dict[str, Any]
+    """The call's arguments, each resolved one replaced by its data."""
+    wanted: dict[str, ArtifactMeta]
+    """The tickets behind the resolved arguments."""
+    resolved: tuple[tuple[str, ArtifactMeta], ...]
+    """The same in the order of the declaration."""
+    ok: Literal[True] = True
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """At least one argument did not resolve; the tool must not run."""
+
+    refusals: tuple[WantsRefusal, ...]
+    refusal: str
+    """The one sentence for the model: every refused argument, and what it can pass instead."""
+    ok: Literal[False] = False
+
+
+WantsResolution = Resolved | Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How one declared argument stands. `cause` is set where it is refused; `meta` and `data` where an artifact was found."""
+
+    argument: str
+    wanted: str
+    spoken: Any
+    spoken_as: SpokenAs
+    outcome: Literal["resolved", "refused", "absent"]
+    cause: Cause | None = None
+    meta: ArtifactMeta | None = None
+    data: Any = None
+    meant: str | None = None
+    gone_by: str | None = None
+
+
+def assert_tool_wants(tool_name: str, wants: ToolWants | None, input_schema: Schema | None = None) -> None:
+    """Refuse a declaration that cannot be honoured, when the tool is defined. Raises `InvalidDeclaration`."""
+    if wants is None:
+        return
+    if not isinstance(wants, Mapping) or not wants:
+        raise _bad_declaration(tool_name, None, "expected at least one argument with its kind; found none. Name them, or leave `wants` out.")
+    if len(wants) > MAX_WANTS:
+        raise TooLarge(f"the wants of tool {shown(tool_name)}", MAX_WANTS, len(wants))
+    for argument, kind in wants.items():
+        _assert_kind(tool_name, argument, kind)
+        _assert_in_schema(tool_name, argument, input_schema)
+
+
+def resolve_tool_wants(
+    store: ArtifactStore,
+    scope: Scope,
+    tool_name: str,
+    wants: ToolWants,
+    args: Mapping[str, Any],
+    input_schema: Schema | None = None,
+) -> WantsResolution:
+    """Resolve a call's ref arguments over any store. Every argument is judged before it answers; nothing is recorded.
+
+    A fault of the store is raised, never made a refusal.
+    """
+    judgements = tuple(
+        _looked_up(store, scope, judgement) if judgement.outcome == "resolved" else judgement
+        for judgement in judged(wants, args, input_schema)
+    )
+    if not any(judgement.outcome == "refused" for judgement in judgements):
+        return resolution(args, judgements)
+    offers = [offers_of(kind, *_live(store, scope, kind)) for kind in refused_kinds(judgements)]
+    return refusal_of(refused_event(tool_name, judgements, offers), judgements)
+
+
+def wants_needs_store_refusal(tool_name: str, wants: ToolWants) -> str:
+    """What a model reads when a tool that wants refs is dispatched where there is no store: a setting to fix, not its fault."""
+    listing = ", ".join(f"{shown(argument)} (kind {shown(kind)})" for argument, kind in wants.items())
+    return (
+        f"{REFUSED_PREFIX}the tool {shown(tool_name)} did not run. It takes refs ({listing}), and no artifact store is attached here, "
+        "so they cannot be resolved. Whoever runs this agent must attach one: open a Ledger and dispatch through `call.resolve`."
+    )
+
+
+# --- the judgement, shared by both doors -----------------------------------------------------------------------------------
+
+
+def judged(wants: ToolWants, args: Mapping[str, Any], input_schema: Schema | None) -> Iterable[Judgement]:
+    """Each declared argument as far as the call alone decides. `resolved` means here: a text that is yet to be looked up."""
+    required = _required(input_schema)
+    for argument, kind in wants.items():
+        spoken = args.get(argument)
+        kind_of_value = spoken_as(spoken) if argument in args else "absent"
+        judgement = Judgement(argument, kind, spoken, kind_of_value, "resolved")
+        if kind_of_value == "absent":
+            missing = argument in required
+            yield replace(judgement, outcome="refused", cause="required_missing") if missing else replace(judgement, outcome="absent")
+        elif kind_of_value == "empty-text":
+            yield replace(judgement, outcome="refused", cause="blank")
+        elif kind_of_value != "text":
+            yield replace(judgement, outcome="refused", cause="not_a_string")
+        else:
+            yield judgement
+
+
+def resolution(args: Mapping[str, Any], judgements: Sequence[Judgement]) -> Resolved:
+    """The call's arguments with the data in place. The caller's mapping is left as it is."""
+    resolved = tuple((judgement.argument, judgement.meta) for judgement in judgements if judgement.meta is not None)
+    data = {judgement.argument: judgement.data for judgement in judgements if judgement.meta is not None}
+    return Resolved({**args, **data}, dict(resolved), resolved)
+
+
+def refused_kinds(judgements: Sequence[Judgement]) -> list[str]:
+    """The kinds that refused arguments wanted, each once, in the order of the declaration."""
+    return list(dict.fromkeys(judgement.wanted for judgement in judgements if judgement.outcome == "refused"))
+
+
+def offers_of(kind: str, newest: Sequence[ArtifactMeta], total: int) -> tuple[Offers, dict[str, str]]:
+    """What a refusal offers of one kind, and the labels as shown."""
+    offered = tuple(OfferedRef(ref=meta.ref, bytes=meta.bytes) for meta in newest[:MAX_OFFERED])
+    labels = {meta.ref: harmless(meta.label) for meta in newest[:MAX_OFFERED] if meta.label}
+    return Offers(kind=kind, refs=offered, total=max(total, len(offered))), labels
+
+
+def refused_event(
+    tool: str,
+    judgements: Sequence[Judgement],
+    offers: Sequence[tuple[Offers, dict[str, str]]],
+    idempotency: Idempotency | None = None,
+) -> DispatchRefused:
+    """The event that holds all that the model is told, its sentence's digest included."""
+    spoken = {judgement.argument: judgement.spoken for judgement in judgements if _is_recordable(judgement.spoken)}
+    digests = {
+        judgement.argument: digest_of(text.encode(errors="surrogatepass"))
+        for judgement in judgements
+        if judgement.spoken_as in ("text", "array", "object") and judgement.argument not in spoken and (text := _text(judgement.spoken))
+    }
+    event = DispatchRefused(
+        tool=tool,
+        wording=LATEST,
+        arguments=tuple(_judged_argument(judgement) for judgement in judgements),
+        offers=tuple(offer for offer, _ in offers),
+        sentence=digest_of(b""),
+        spoken=spoken or None,
+        spoken_digests=digests or None,
+        labels={ref: label for _, labels in offers for ref, label in labels.items()} or None,
+        idempotency=idempotency,
+    )
+    return event.model_copy(update={"sentence": digest_of(dispatch_sentence(event).encode())})
+
+
+def refusal_of(event: DispatchRefused, judgements: Sequence[Judgement]) -> Refused:
+    """What the caller is told of a refused dispatch."""
+    spoken = {judgement.argument: judgement for judgement in judgements}
+    refusals = tuple(
+        WantsRefusal(
+            arg_name=argument.argument,
+            kind=argument.wanted,
+            reason=argument.reason,
+            ref=(event.spoken or {}).get(argument.argument) if spoken[argument.argument].spoken_as == "text" else None,
+            detail=argument_sentence(event, argument),
+        )
+        for argument in event.arguments
+        if argument.reason is not None
+    )
+    return Refused(refusals, dispatch_sentence(event))
+
+
+def spoken_as(value: object) -> SpokenAs:
+    """What was spoken, as a type of JSON value. Blank is `str.isspace` over the whole text, plus U+FEFF (design, decision 8)."""
+    if isinstance(value, str):
+        return "text" if value.replace("\ufeff", "") and not value.replace("\ufeff", " ").isspace() else "empty-text"
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, (int, float)):
+        return "number"
+    if isinstance(value, (list, tuple)):
+        return "array"
+    if isinstance(value, Mapping):
+        return "object"
+    return "bytes" if isinstance(value, (bytes, bytearray, memoryview)) else "other"
+
+
+def slips(spoken: str) -> list[str]:
+    """The refs that trimming or unquoting the spoken text would give."""
+    bare = spoken.strip().strip("'\"`“”‘’<>()[]{}").strip()
+    return [bare] if bare != spoken and is_ref(bare) else []
+
+
+# --- over a bare store -----------------------------------------------------------------------------------------------------
+
+
+def _looked_up(store: ArtifactStore, scope: Scope, judgement: Judgement) -> Judgement:
+    spoken: str = judgement.spoken
+    meta = store.head(scope, spoken) if is_ref(spoken) else None
+    if meta is None:
+        meant = next((ref for ref in slips(spoken) if store.head(scope, ref) is not None), None)
+        cause: Cause = "near_miss" if meant else "never_minted" if is_ref(spoken) else "malformed"
+        return replace(judgement, outcome="refused", cause=cause, meant=meant)
+    if meta.kind != judgement.wanted:
+        return replace(judgement, outcome="refused", cause="wrong_kind", meta=meta)
+    try:
+        stored = store.get(scope, spoken)
+    except ArtifactIntegrity:
+        return replace(judgement, outcome="refused", cause="corrupt", meta=meta)
+    if stored is None:
+        return replace(judgement, outcome="refused", cause="expired")
+    return replace(judgement, meta=stored.meta, data=stored.data)
+
+
+def _live(store: ArtifactStore, scope: Scope, kind: str) -> tuple[Sequence[ArtifactMeta], int]:
+    page = store.list(scope, kind=kind, limit=MAX_OFFERED)
+    return page.artifacts, len(page.artifacts) if page.total is None else page.total
+
+
+# --- pieces ----------------------------------------------------------------------------------------------------------------
+
+
+def _judged_argument(judgement: Judgement) -> JudgedArgument:
+    meta, cause = judgement.meta, judgement.cause
+    text = _text(judgement.spoken) if judgement.spoken_as != "absent" else None
+    return JudgedArgument(
+        argument=judgement.argument,
+        wanted=judgement.wanted,
+        outcome=judgement.outcome,
+        reason=None if cause is None else REASON_OF[cause],
+        cause=cause,
+        ref=None if meta is None else meta.ref,
+        digest=None if meta is None else meta.digest,
+        bytes=None if meta is None else meta.bytes,
+        actual=meta.kind if meta is not None and cause == "wrong_kind" else None,
+        meant=judgement.meant,
+        gone_by=judgement.gone_by,
+        spoken_as=judgement.spoken_as,
+        spoken_length=None if text is None else len(text),
+    )
+
+
+def _text(spoken: object) -> str | None:
+    return spoken if isinstance(spoken, str) else text_of(spoken)
+
+
+def _is_recordable(spoken: object) -> bool:
+    """Whether a spoken text enters the event's texts as itself."""
+    if not isinstance(spoken, str) or len(spoken) > MAX_SPOKEN or "\x00" in spoken:
+        return False
+    return not any("\ud800" <= char <= "\udfff" for char in spoken)
+
+
+def _required(input_schema: Schema | None) -> frozenset[str]:
+    required = input_schema.get("required") if isinstance(input_schema, Mapping) else None
+    return frozenset(name for name in required if isinstance(name, str)) if isinstance(required, (list, tuple)) else frozenset()
+
+
+def _assert_kind(tool: str, argument: object, kind: object) -> None:
+    if not isinstance(argument, str) or not argument or len(argument) > MAX_NAME:
+        raise _bad_declaration(tool, None, f"expected argument names to be text of 1 to {MAX_NAME} characters. Name the argument.")
+    if not isinstance(kind, str) or spoken_as(kind) != "text":
+        raise _bad_declaration(
+            tool, argument, "expected its kind to be a non-blank text, since a blank kind matches no mint. Name the kind."
+        )
+    if len(kind) > MAX_KIND:
+        raise TooLarge(f"the kind of argument {shown(argument)}, in characters", MAX_KIND, len(kind))
+
+
+def _assert_in_schema(tool: str, argument: str, input_schema: Schema | None) -> None:
+    properties = input_schema.get("properties") if isinstance(input_schema, Mapping) else None
+    if not isinstance(properties, Mapping):
+        return
+    if argument not in properties:
+        raise _bad_declaration(
+            tool, argument, "expected the argument among the schema's `properties`, or the model can never fill it. Add it there."
+        )
+    declared = properties[argument].get("type") if isinstance(properties[argument], Mapping) else None
+    if declared is not None and declared != "string":
+        raise _bad_declaration(
+            tool, argument, 'expected its schema type to be "string", since the model passes a ref and never the data. Change the type.'
+        )
+
+
+def _bad_declaration(tool: str, argument: str | None, message: str) -> InvalidDeclaration:
+    where = f"wants of tool {shown(tool)}" if argument is None else f"wants of tool {shown(tool)}, argument {shown(argument)}"
+    return InvalidDeclaration(f"{where}: {message}", tool=tool, argument=argument)

@@ -1,0 +1,1 @@
+"""The vocabulary of Refledger: events, refs, scopes, digests and tables. It imports no other floor."""

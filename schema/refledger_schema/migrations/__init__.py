@@ -1,0 +1,1 @@
+"""Alembic's home: `env.py` and one file a revision under `versions/`. Driven by `refledger_schema.migrate`."""

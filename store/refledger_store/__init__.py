@@ -1,0 +1,1 @@
+"""The write side of Refledger: the append with its projections and payloads, the engines, retention."""

@@ -1,0 +1,1 @@
+"""Benchmarks: what Refledger costs, and what it finds. Each module prints its own figures."""
