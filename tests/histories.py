@@ -18,6 +18,7 @@ from typing import TypeVar, get_args
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
+from hypothesis.vendor.pretty import RepresentationPrinter
 from tests.logmaking import erased, make_log
 
 from refledger_schema.envelope import Draft, Row
@@ -97,12 +98,15 @@ class History:
         return erase(make_log(self.drafts, log_id=log_id), self.erased)
 
     def answer_ids(self) -> list[str]:
-        return [draft.event.answer_id for draft in self.drafts if isinstance(draft.event, AnswerGiven)]
+        return sorted({draft.event.answer_id for draft in self.drafts if isinstance(draft.event, AnswerGiven)})
 
     def __repr__(self) -> str:
         """An event a line, as a reader of a counterexample wants it."""
         lines = [_line(index + 1, draft, index in self.erased) for index, draft in enumerate(self.drafts)]
         return "\n".join(["History:", *lines])
+
+    def _repr_pretty_(self, printer: RepresentationPrinter, cycle: bool) -> None:
+        printer.text(repr(self))
 
 
 def erase(rows: Sequence[Row], indexes: Collection[int]) -> list[Row]:
@@ -110,38 +114,18 @@ def erase(rows: Sequence[Row], indexes: Collection[int]) -> list[Row]:
     return [erased(row) if index in indexes else row for index, row in enumerate(rows)]
 
 
-def histories() -> SearchStrategy[History]:
-    """Histories with one answer at least, and with some life after it."""
-    # Some lists in a row are as many episodes as one long list seldom gives, and shrink as well.
+@st.composite
+def histories(draw: st.DrawFn) -> History:
+    """A history with one answer at least, and with some life after it."""
+    minting = st.lists(st.builds(_single, in_call, minted), max_size=8)
     some = st.lists(EPISODES, max_size=8)
-    supplies = st.lists(st.builds(_single, in_call, minted), max_size=8)
-    marks = st.sets(st.integers(0, 40), max_size=6)
-    before = st.tuples(st.lists(st.builds(_single, in_run, imports), max_size=1), supplies, supplies, some, some, some)
-    return st.builds(_history, before, ANSWERS_GIVEN, st.lists(EPISODES, max_size=3), marks)
-
-
-def _history(before: Sequence[list[Episode]], answer: Episode, after: list[Episode], marks: set[int]) -> History:
-    drafts = _once([draft for episode in [*chain(*before), answer, *after] for draft in episode])
+    # Some lists in a row are as many episodes as one long list seldom gives, and shrink as well.
+    before = draw(st.tuples(st.lists(st.builds(_single, in_run, imports), max_size=1), minting, minting, some, some, some))
+    answer = draw(ANSWERS_GIVEN)
+    after = draw(st.lists(EPISODES, max_size=3))
+    drafts = [draft for episode in [*chain(*before), answer, *after] for draft in episode]
+    marks = draw(st.sets(st.integers(0, 40), max_size=6))
     return History(tuple(drafts), frozenset(mark for mark in marks if mark < len(drafts)))
-
-
-def _once(drafts: Sequence[Draft]) -> list[Draft]:
-    """Without the second mint of a ref in a scope, and the second answer of an id: ids are what the page counts on."""
-    seen: set[tuple[Scope | None, str]] = set()
-    kept = []
-    for draft in drafts:
-        match draft.event:
-            case ArtifactMinted(ref=ref):
-                identity = (draft.scope, ref)
-            case AnswerGiven(answer_id=answer_id):
-                identity = (None, answer_id)
-            case _:
-                kept.append(draft)
-                continue
-        if identity not in seen:
-            seen.add(identity)
-            kept.append(draft)
-    return kept
 
 
 # --- Small things ----------------------------------------------------------------------------------------------------------

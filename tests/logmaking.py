@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from refledger_schema.envelope import Draft, Row, placed, prepare
 
@@ -46,3 +47,18 @@ def event_id_at(position: int) -> str:
 def erased(row: Row) -> Row:
     """The row after its texts were erased: the leaf still verifies."""
     return replace(row, texts=None, salt=None)
+
+
+@dataclass(frozen=True)
+class MadeLog:
+    """A log made by hand, as a source of questions."""
+
+    rows: Sequence[Row]
+    log_id: str = "log-a"
+
+    def scope_of_answer(self, answer_id: str) -> str | None:
+        given = (row for row in self.rows if row.type == "answer.given" and json.loads(row.body)["answer_id"] == answer_id)
+        return next((row.scope for row in given), None)
+
+    def events(self, scope: str | None) -> list[Row]:
+        return [row for row in self.rows if scope is None or row.scope == scope]

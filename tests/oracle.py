@@ -3,8 +3,7 @@
     found = backtrack([recorded(row, log_id) for row in rows], answer_id)
     found.rows, found.coverage
 
-Where the page leaves a choice to histories that no store would write (two mints of one ref, two starts of one dispatch),
-the first by position counts.
+No store mints a ref twice; where a log says so all the same, the first mint counts.
 """
 
 from __future__ import annotations
@@ -191,7 +190,8 @@ class _Walk:
                 starts = [event for event, _ in _of(CallStarted, of_call)]
                 return _first_position([*starts, *of_call])
             case Artifact():
-                return _first_position([event for event, _ in self.mints(node)])
+                mint = self.mint_of(node)
+                return None if mint is None else mint[0].position
             case Message():
                 return _first_position([event for event, _ in self.notings(node)])
 
@@ -202,8 +202,8 @@ class _Walk:
                 statuses = [ended.status for _, ended in _of(CallEnded, self.events_of(node))]
                 return f"{tools[0] if tools else '?'} {statuses[-1] if statuses else 'unfinished'}"
             case Artifact():
-                mints = [minted for _, minted in self.mints(node)]
-                return f"{mints[0].kind} {mints[0].digest} {self.state_of(node)}" if mints else "never minted here"
+                mint = self.mint_of(node)
+                return "never minted here" if mint is None else f"{mint[1].kind} {mint[1].digest} {self.state_of(node)}"
             case Message():
                 roles = [noted.role for _, noted in self.notings(node)]
                 return roles[0] if roles else "not recorded"
@@ -212,8 +212,8 @@ class _Walk:
         causes = [gone.cause for _, gone in _of(ArtifactGone, self.scope) if gone.ref == artifact.ref]
         return causes[0] if causes else "live"
 
-    def mints(self, artifact: Artifact) -> list[tuple[Recorded, ArtifactMinted]]:
-        return [(event, minted) for event, minted in _of(ArtifactMinted, self.past) if minted.ref == artifact.ref]
+    def mint_of(self, artifact: Artifact) -> tuple[Recorded, ArtifactMinted] | None:
+        return next((pair for pair in _of(ArtifactMinted, self.past) if pair[1].ref == artifact.ref), None)
 
     def notings(self, message: Message) -> list[tuple[Recorded, MessageNoted]]:
         return [
@@ -229,6 +229,9 @@ class _Walk:
         """The calls of the answer's run with an event at or before the answer."""
         calls = [_call_of(event) for event in self.past if event.run_id == self.answer.run_id]
         return list(dict.fromkeys(call for call in calls if call is not None))
+
+    def artifacts_of_the_scope(self) -> list[Artifact]:
+        return list(dict.fromkeys(Artifact(minted.ref) for _, minted in _of(ArtifactMinted, self.past)))
 
     # --- Seeds -----------------------------------------------------------------------------------------------------------
 
@@ -252,15 +255,16 @@ class _Walk:
             yield from (Edge(Message(run_id, index), "in-window") for index in newest.messages or ())
 
     def inferred(self) -> Iterator[Edge]:
-        yield from (edge for edge in _matched(self.answer, self.given.matches))
+        yield from _matched(self.answer, self.given.matches)
         if self.given.content is not None and self.given.size > 0:
             for call in self.calls_of_the_run():
                 results = [ended.result for _, ended in _of(CallEnded, self.events_of(call))]
                 if results and results[-1] == self.given.content:
                     yield Edge(call, "inferred")
-            for _, minted in _of(ArtifactMinted, self.past):
-                if minted.digest == self.given.content:
-                    yield Edge(Artifact(minted.ref), "inferred")
+            for artifact in self.artifacts_of_the_scope():
+                mint = self.mint_of(artifact)
+                if mint is not None and mint[1].digest == self.given.content:
+                    yield Edge(artifact, "inferred")
 
     def preceded(self) -> list[Edge]:
         ended = [_call_of(event) for event, _ in _of(CallEnded, self.past) if event.run_id == self.answer.run_id]
@@ -294,12 +298,13 @@ class _Walk:
                 return iter(())
 
     def artifact_leads_to(self, artifact: Artifact) -> Iterator[Edge]:
-        for event, minted in self.mints(artifact):
+        mint = self.mint_of(artifact)
+        if mint is not None:
+            event, minted = mint
             minting = _call_of(event)
             if minting is not None:
                 yield Edge(minting, "declared")
-            for parent in minted.parents or ():
-                yield Edge(Artifact(parent.ref), "declared")
+            yield from (Edge(Artifact(parent.ref), "declared") for parent in minted.parents or ())
 
     def call_leads_to(self, call: Call) -> Iterator[Edge]:
         for event in self.events_of(call):
@@ -401,37 +406,35 @@ class _Walk:
         return None if start is None else start[1].turn
 
     def end_of(self, dispatch: Recorded) -> Recorded | None:
-        return next((event for event, _ in _of(CallEnded, self.scope) if _dispatch_of(event) == _dispatch_of(dispatch)), None)
+        ends = [event for event, _ in _of(CallEnded, self.scope) if _dispatch_of(event) == _dispatch_of(dispatch)]
+        return ends[-1] if ends else None
 
     # --- Coverage ----------------------------------------------------------------------------------------------------------
 
     def coverage(self, cone: dict[Node, Reached], refusals: list[AttachedRefusal]) -> list[CoverageRow]:
         calls = [node for node in cone if isinstance(node, Call)]
         artifacts = [node for node in cone if isinstance(node, Artifact)]
-        states = [self.state_of(artifact) for artifact in artifacts if self.mints(artifact)]
-        imported = self.import_that_opens_the_run()
+        mints = [mint for mint in map(self.mint_of, artifacts) if mint is not None]
+        states = [self.state_of(Artifact(minted.ref)) for _, minted in mints]
+        formats = [imported.format for event, imported in _of(ImportNoted, self.past) if event.run_id == self.answer.run_id]
         gaps = [gap for _, gap in _of(LogGap, self.past)]
         looked_at = [
             *(event for call in calls for event in self.events_of(call)),
-            *(event for artifact in artifacts for event, _ in self.mints(artifact)),
+            *(event for event, _ in mints),
             *(attached.refusal for attached in refusals),
             self.answer,
         ]
         return [
             CoverageRow("gaps", len(gaps), _lost_observations(gaps)),
-            CoverageRow("imported", 0 if imported is None else 1, None if imported is None else imported.format),
+            CoverageRow("imported", 1 if formats else 0, formats[0] if formats else None),
             CoverageRow("inferred edges", sum(reached.grade == "inferred" for reached in cone.values()), None),
-            CoverageRow("missing artifacts", len(artifacts) - len(states), None),
+            CoverageRow("missing artifacts", len(artifacts) - len(mints), None),
             CoverageRow("payloads erased", sum(state == "erased" for state in states), None),
             CoverageRow("payloads gone", sum(state not in ("live", "erased") for state in states), None),
             CoverageRow("texts erased", len({event.position for event in looked_at if event.erased}), None),
             CoverageRow("unfinished calls", sum(not _of(CallEnded, self.events_of(call)) for call in self.calls_of_the_run()), None),
             CoverageRow("uninstrumented calls", sum(not list(self.call_leads_to(call)) for call in calls), None),
         ]
-
-    def import_that_opens_the_run(self) -> ImportNoted | None:
-        of_the_run = [event.event for event in self.past if event.run_id is not None and event.run_id == self.answer.run_id]
-        return of_the_run[0] if of_the_run and isinstance(of_the_run[0], ImportNoted) else None
 
 
 # --- Of single events ------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import sys
 import tomllib
 import zipfile
 from collections.abc import Iterator
+from importlib import metadata
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -113,9 +114,9 @@ def test_the_migrations_are_found_through_the_installed_package() -> None:
     assert any(re.fullmatch(r"versions/\w+\.py", name) for name in migrations)
 
 
-def test_the_version_it_speaks_is_the_one_in_pyproject() -> None:
+def test_the_version_it_speaks_is_the_one_it_was_built_with() -> None:
     spoken = subprocess.run([sys.executable, "-m", "refledger", "--version"], check=True, capture_output=True, text=True).stdout
-    assert spoken.split()[-1] == PROJECT["version"]
+    assert spoken.split()[-1] == metadata.version("refledger")
 
 
 def test_the_lock_pins_by_hash_what_pyproject_asks_for() -> None:

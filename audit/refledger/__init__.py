@@ -1,8 +1,6 @@
 """Refledger: the evidence store of AI agent runtimes. Start with `Ledger.open` and `docs/quickstart.md`."""
 
-from importlib.metadata import version as _version
-
-__version__ = _version("refledger")
+__version__ = "0.1.0"
 
 from refledger.contract import ArtifactMeta, ArtifactStore, Page, StoredArtifact
 from refledger.ledger import Ledger

@@ -31,9 +31,7 @@ from refledger_store.reads import Reads
 from refledger_store.store import Store
 
 
-def resolve(
-    store: Store, place: Place, wants: ToolWants, args: Mapping[str, Any], input_schema: Schema | None
-) -> Resolved | Refused:
+def resolve(store: Store, place: Place, wants: ToolWants, args: Mapping[str, Any], input_schema: Schema | None) -> Resolved | Refused:
     """Resolve a call's ref arguments and record it, closed: no event, no data.
 
     Payloads are read and hashed before the lock; who is live is judged under it.
@@ -53,9 +51,7 @@ def resolve(
     return store.append(decide, key=place.key).result
 
 
-def _decide(
-    state: Locked, place: Place, args: Mapping[str, Any], judgements: Sequence[Judgement]
-) -> Decision[Resolved | Refused]:
+def _decide(state: Locked, place: Place, args: Mapping[str, Any], judgements: Sequence[Judgement]) -> Decision[Resolved | Refused]:
     tool = place.tool or "?"
     try:
         if not any(judgement.outcome == "refused" for judgement in judgements):

@@ -47,9 +47,9 @@ def system_clock() -> int:
 class Ledger:
     """An open log. Thread-safe; not for use across a fork. Close it, or use it as a context manager.
 
-        with Ledger.open("agent.db") as ledger:
-            with ledger.run(Scope(conversation="c-17")) as run:
-                ...
+    with Ledger.open("agent.db") as ledger:
+        with ledger.run(Scope(conversation="c-17")) as run:
+            ...
     """
 
     def __init__(self, store: Store) -> None:
@@ -262,7 +262,9 @@ class Ledger:
 
         def decide(state: Locked) -> Decision[Answer]:
             if answer_id is not None and state.answer(answer_id) is not None:
-                raise RunRefused(place.run_id or "", "expected an answer id that is new to this log; it was used before. Give another, or none.")
+                raise RunRefused(
+                    place.run_id or "", "expected an answer id that is new to this log; it was used before. Give another, or none."
+                )
             return Decision(Answer(event.answer_id, event.cited or (), event.found or ()), [place.draft(event)], content=texts)
 
         return self._store.append(decide, key=place.key).result
@@ -348,7 +350,9 @@ class LedgerSource:
 
 def _check_joinable(known: RunState, scope: Scope) -> None:
     if known.scope != scope.key:
-        raise RunRefused(known.run_id, "expected a run of this scope; that id belongs to another. Give another id, or none to have one minted.")
+        raise RunRefused(
+            known.run_id, "expected a run of this scope; that id belongs to another. Give another id, or none to have one minted."
+        )
     if known.ended is not None:
         raise RunRefused(known.run_id, "expected a run that is open; that one has ended. Give another id, or none to have one minted.")
 
@@ -367,5 +371,3 @@ def _file(path: str | os.PathLike[str]) -> Path:
     if not text:
         raise InvalidConfiguration("path", "expected the path of a SQLite file; found an empty one. Name a file, for example `agent.db`.")
     return Path(text)
-
-

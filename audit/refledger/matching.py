@@ -6,9 +6,10 @@
 
 The rule. A value came from the first place that held it, word for word: what later places repeat, they did not bring. So every value
 names at most one place, and an id that a user spelled stays the user's when results echo it. The value of an argument is looked for
-whole; if it was seen nowhere and has several words, what stands in it is: ids, numbers, and values of several words that stood alone in
-a JSON result. Of an answer's text, these too. Values that say too little are left out: booleans and null; whole values below three
-letters or digits; within a text, plain words, numbers below three digits and ids below four characters.
+whole. If it has several words, and was seen nowhere or was put together in a message, what stands in it is looked for too: ids, numbers,
+and values of several words that stood alone in a JSON result. Of an answer's text, these only. Values that say too little are left out:
+booleans and null; whole values below three letters or digits; within a text, plain words, numbers below three digits and ids below four
+characters.
 
 Words are equal whatever their case, since people do not type as systems store; words with a digit in them, as ids are, only to the
 letter. Numbers are equal by value: 1095.5 is the "$1,095.50" of a text. An outer mark that is no part of a word is not seen, so that
@@ -29,8 +30,8 @@ Source = Literal["call", "artifact", "message"]
 
 MAX_WORDS = 200_000
 """How many words of one text are looked at."""
-MAX_MATCH_BYTES = 32_768
-"""How many bytes the names in the matches of one event take at most, so that its leaf stays within its bound."""
+MAX_MATCH_BYTES = 24_576
+"""How many bytes the names in the matches of one event take at most, so that its leaf stays within its bound, escapes included."""
 _LONGEST_VALUE = 8
 """The longest value, in words, that is looked for within a text."""
 _COMMON = 10_000
@@ -88,9 +89,7 @@ class Matcher:
         """Where the values of a call's arguments were first seen, argument by argument. At most `MAX_MATCHES`."""
         if not isinstance(args, Mapping):
             return _bounded((None, place) for place in self._of_value(args))
-        # A name that no event can carry is left out; the match stands without it.
-        named = ((name if 0 < len(name) <= MAX_NAME and "\0" not in name else None, value) for name, value in args.items())
-        return _bounded((name, place) for name, value in named for place in self._of_value(value))
+        return _bounded((_name(name), place) for name, value in args.items() for place in self._of_value(value))
 
     def match_text(self, text: str) -> tuple[Match, ...]:
         """Where the ids, numbers and longer values in a text were first seen. At most `MAX_MATCHES`."""
@@ -110,7 +109,7 @@ class Matcher:
             place = self._first(words) if len(words) > 1 or any(_says_something(word) for word in words) else None
             if place is not None:
                 yield place
-            elif len(words) > 1:
+            if len(words) > 1 and (place is None or place.source == "message"):
                 yield from self._in_text(text)
 
     def _in_text(self, text: str) -> Iterator[_Place]:
@@ -148,6 +147,11 @@ class Matcher:
             if start >= 0 and self._words[start : start + len(words)] == words:
                 return self._places[start]
         return None
+
+
+def _name(argument: object) -> str | None:
+    """The argument's name as a match can carry it. The match of an argument that is named otherwise stands without a name."""
+    return argument if isinstance(argument, str) and 0 < len(argument) <= MAX_NAME and argument.isprintable() else None
 
 
 def _bounded(found: Iterable[tuple[str | None, _Place]]) -> tuple[Match, ...]:

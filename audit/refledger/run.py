@@ -273,9 +273,7 @@ class Call(_Verbs):
         assert self._place.dispatch is not None
         return self._place.dispatch
 
-    def resolve(
-        self, wants: ToolWants, *, args: Mapping[str, Any] | None = None, input_schema: Schema | None = None
-    ) -> Resolved | Refused:
+    def resolve(self, wants: ToolWants, *, args: Mapping[str, Any] | None = None, input_schema: Schema | None = None) -> Resolved | Refused:
         """Redeem the refs among the arguments, and record it: closed, one event, whether resolved or refused.
 
         `args` are those that `Run.call` was given, unless given here. On `Refused`, do not run the tool: hand the model
@@ -338,7 +336,9 @@ class Call(_Verbs):
 def answer_event(content: Any, cites: Sequence[str], answer_id: str | None, message: int | None) -> tuple[AnswerGiven, str | None]:
     """An answer as its event, and its text where it has one."""
     if isinstance(cites, str) or not all(isinstance(ref, str) and is_ref(ref) for ref in cites):
-        raise InvalidArtifact("cites", "expected `cites` to be a list of refs (`art_` and 22 letters or digits). Pass those that were minted.")
+        raise InvalidArtifact(
+            "cites", "expected `cites` to be a list of refs (`art_` and 22 letters or digits). Pass those that were minted."
+        )
     text = text_of(content)
     if text is None:
         raise InvalidArtifact("content", "expected an answer that is text, or that JSON carries exactly. Convert it.")
@@ -357,7 +357,9 @@ def answer_event(content: Any, cites: Sequence[str], answer_id: str | None, mess
 def checked_id(name: str, value: object) -> str:
     """An id from outside, if it can stand in the log."""
     if not isinstance(value, str) or not 1 <= len(value) <= MAX_ID or not value.isprintable():
-        raise InvalidArtifact(name, f"expected `{name}` to be 1 to {MAX_ID} printable characters. Give such an id, or none to have one minted.")
+        raise InvalidArtifact(
+            name, f"expected `{name}` to be 1 to {MAX_ID} printable characters. Give such an id, or none to have one minted."
+        )
     return value
 
 
@@ -372,5 +374,3 @@ def _outcome(kind: type[BaseException] | None) -> tuple[Outcome, str | None]:
     if kind is None:
         return "closed", None
     return ("failed" if issubclass(kind, Exception) else "left"), kind.__name__[:200]
-
-

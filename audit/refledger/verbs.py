@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -283,7 +283,9 @@ def _check_words(kind: object, media_type: object, label: object) -> None:
     if not isinstance(kind, str) or not kind.strip():
         raise InvalidArtifact("kind", "expected `kind` to be a non-blank text, such as 'dataset/rows'. Name what the data is.")
     if media_type is not None and (not isinstance(media_type, str) or not media_type.strip()):
-        raise InvalidArtifact("media_type", "expected `media_type` to be a non-blank text, such as 'text/csv', or None to have it inferred.")
+        raise InvalidArtifact(
+            "media_type", "expected `media_type` to be a non-blank text, such as 'text/csv', or None to have it inferred."
+        )
     if label is not None and not isinstance(label, str):
         raise InvalidArtifact("label", "expected `label` to be text or None. Pass a few words.")
 
@@ -302,7 +304,7 @@ def _stated_expiry(expires_at: datetime | None, ttl: timedelta | None, clock: An
     return (expires_at - _EPOCH) // timedelta(microseconds=1)
 
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _declared(parents: object) -> tuple[str, ...]:
@@ -399,13 +401,9 @@ def _cursor(position: int, scope: str, kind: str | None) -> str:
 def _read_cursor(cursor: object, scope: str, kind: str | None) -> int:
     head, _, tail = cursor.partition(".") if isinstance(cursor, str) else ("", "", "")
     if not (head.isascii() and head.isdigit()) or tail != _listing(scope, kind, int(head)):
-        raise InvalidArtifact(
-            "cursor", "expected a cursor that a listing of the same scope and kind handed out. Start again without one."
-        )
+        raise InvalidArtifact("cursor", "expected a cursor that a listing of the same scope and kind handed out. Start again without one.")
     return int(head)
 
 
 def _listing(scope: str, kind: str | None, position: int) -> str:
     return hashlib.sha256(f"{scope}\n{kind!r}\n{position}".encode()).hexdigest()[:16]
-
-

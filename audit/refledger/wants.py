@@ -99,7 +99,9 @@ def assert_tool_wants(tool_name: str, wants: ToolWants | None, input_schema: Sch
     if wants is None:
         return
     if not isinstance(wants, Mapping) or not wants:
-        raise _bad_declaration(tool_name, None, "expected at least one argument with its kind; found none. Name them, or leave `wants` out.")
+        raise _bad_declaration(
+            tool_name, None, "expected at least one argument with its kind; found none. Name them, or leave `wants` out."
+        )
     if len(wants) > MAX_WANTS:
         raise TooLarge(f"the wants of tool {shown(tool_name)}", MAX_WANTS, len(wants))
     for argument, kind in wants.items():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from refledger_schema.envelope import Draft, Prepared, prepare
 from refledger_schema.events import LogGap
@@ -90,5 +89,3 @@ class Observations:
             waiting.lost.first_us = made_us
         waiting.lost.count += 1
         waiting.lost.last_us = made_us
-
-

@@ -126,9 +126,7 @@ class Projection:
         self._run("end_run", run_id=row.run_id, position=row.position, outcome=event.outcome)
 
     def _answered(self, row: Row, event: AnswerGiven) -> None:
-        self._run(
-            "give_answer", answer_id=event.answer_id, scope=row.scope, run_id=row.run_id, call_id=row.call_id, given=row.position
-        )
+        self._run("give_answer", answer_id=event.answer_id, scope=row.scope, run_id=row.run_id, call_id=row.call_id, given=row.position)
         self._receipt(row, "answer", event.idempotency)
 
     def _judged(self, row: Row, event: AnswerJudged) -> None:

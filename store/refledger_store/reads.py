@@ -178,6 +178,14 @@ class Reads:
     def artifacts(self, *, limit: int, before: int = FROM_THE_END) -> list[Artifact]:
         return self._all(Artifact, "artifacts_newest", limit=limit, before=before)
 
+    def size(self) -> int:
+        """The highest position there is."""
+        return int(self._value("size") or 0)
+
+    def artifacts_after(self, ref: str, *, limit: int) -> list[Artifact]:
+        """Every artifact, by its ref, from behind one: to walk them all."""
+        return self._all(Artifact, "artifacts_by_ref", after=ref, limit=limit)
+
     def _rows(self, name: str, /, **parameters: Any) -> list[Any]:
         return self.connection.execute(_SQL[name], parameters).fetchall()
 

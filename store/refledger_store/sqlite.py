@@ -72,9 +72,7 @@ class SqliteEngine:
     # --- opening ---------------------------------------------------------------------------------------------------------
 
     @classmethod
-    def open(
-        cls, path: Path, *, create: bool, durability: Durability, lock_timeout: float, log_id: str, created_us: int
-    ) -> SqliteEngine:
+    def open(cls, path: Path, *, create: bool, durability: Durability, lock_timeout: float, log_id: str, created_us: int) -> SqliteEngine:
         """The engine of an existing log, or of a new one (`log_id`) where there is no file and `create` allows it."""
         if sqlite3.sqlite_version_info < MINIMUM:
             raise InvalidConfiguration("sqlite", f"expected SQLite 3.37 or newer; found {sqlite3.sqlite_version}. Use a newer Python.")

@@ -18,7 +18,6 @@ from refledger_store.append import Appended, Decide, Decision, Frame, Locked, ap
 from refledger_store.observations import Observations
 from refledger_store.payloads import INLINE, Bytes, Payloads, mint_upload
 from refledger_store.reads import Reads
-from refledger_store.rebuild import rebuild
 from refledger_store.retention import Retention
 from refledger_store.sessions import Sessions
 from refledger_store.sqlite import Durability, SqliteEngine
@@ -69,9 +68,7 @@ class Store:
         self._frame = Frame(self.log_id, clock, self._sessions.mine, self._opening)
 
     @classmethod
-    def open(
-        cls, path: Path, *, configuration: Configuration, clock: Callable[[], int], create: bool, lock_timeout: float
-    ) -> Store:
+    def open(cls, path: Path, *, configuration: Configuration, clock: Callable[[], int], create: bool, lock_timeout: float) -> Store:
         """The store of an existing log, or of a new one where there is no file and `create` allows it."""
         engine = SqliteEngine.open(
             path, create=create, durability=configuration.durability, lock_timeout=lock_timeout, log_id=mint_event_id(), created_us=clock()
@@ -145,6 +142,9 @@ class Store:
 
     def rebuild(self) -> int:
         """Make the projections anew from the events; says how many events there were."""
+        # Here, since it brings the tables' declarations and with them SQLModel, which nothing else needs at run time.
+        from refledger_store.rebuild import rebuild
+
         with self._engine.writing() as connection:
             return rebuild(connection)
 
@@ -210,5 +210,3 @@ def _with_content(decide: Decide[T], content: Mapping[tuple[str, str], bytes]) -
         return replace(decision, content={**content, **decision.content})
 
     return decided
-
-

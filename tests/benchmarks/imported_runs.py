@@ -18,13 +18,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from refledger import Ledger
 from refledger.importers import FORMATS, ImportedRun
-from refledger_schema.envelope import recorded
+from refledger_queries.backtrack import BacktrackRow
 from refledger_schema.events import AnswerGiven, CallEnded, CallStarted, MessageNoted
-from tests.logmaking import make_log
-from tests.oracle import BacktrackRow, backtrack
 
 ROOT = Path(__file__).parents[2]
 TRACES = ROOT.parent / "shared" / "traces" / "tau_retail"
@@ -87,25 +87,27 @@ def main() -> None:
 
 
 def measured() -> Iterator[Measured]:
+    """Import every run into one log, and walk back from its answer."""
     labels = _labels()
-    for record in FORMATS["openai-chat"].read_runs(RUNS):
-        run = FORMATS["openai-chat"].imported_run(record, write_tools=WRITE_TOOLS)
-        task = str(record["task_id"])
-        yield _measured(task, run, labels[task])
+    with TemporaryDirectory() as folder, Ledger.open(Path(folder) / "runs.db") as ledger:
+        for record in FORMATS["openai-chat"].read_runs(RUNS):
+            run = FORMATS["openai-chat"].imported_run(record, write_tools=WRITE_TOOLS)
+            task = str(record["task_id"])
+            ledger.record(run)
+            yield _measured(task, run, cone_of(ledger, run), labels[task])
 
 
-def backtrack_of(run: ImportedRun) -> list[BacktrackRow]:
-    """The backtrack of the run's answer. The one place that says by what it is computed."""
+def cone_of(ledger: Ledger, run: ImportedRun) -> Sequence[BacktrackRow]:
+    """What the run's answer rests on. The one place that says by what it is computed."""
     answer = next(draft.event for draft in run.drafts if isinstance(draft.event, AnswerGiven))
-    return backtrack([recorded(row, "log-a") for row in make_log(run.drafts)], answer.answer_id).rows
+    return ledger.backtrack(answer.answer_id).cone
 
 
-def _measured(task: str, run: ImportedRun, label: Label) -> Measured:
+def _measured(task: str, run: ImportedRun, cone: Sequence[BacktrackRow], label: Label) -> Measured:
     events = [(draft.call_id, draft.event) for draft in run.drafts]
     asked = {call: event.message or 0 for call, event in events if isinstance(event, CallStarted)}
     ended = {call: event.message or 0 for call, event in events if isinstance(event, CallEnded)}
     roles = {event.index: event.role for _, event in events if isinstance(event, MessageNoted)}
-    cone = [row for row in backtrack_of(run) if row.grade not in ("offered", "spoken", "preceded")]
     calls = {row.node_id.partition("/")[2] for row in cone if row.node_kind == "call"}
     return Measured(
         task=task,

@@ -22,7 +22,8 @@ refused. Arguments that are no JSON are kept as the text they are, and counted a
 from __future__ import annotations
 
 import io
-from collections import Counter
+import re
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -64,7 +65,8 @@ MAX_ATTRIBUTES = 32
 _MESSAGES = ("messages", "traj")
 _BOM = b"\xef\xbb\xbf"
 _ERROR = "Error:"
-_LEGACY = "function"
+_USABLE_ID = re.compile(r"[!#-\[\]-~]{1,100}")
+"""Printable ASCII without quotes and backslashes, so that ids take no more room in an event than they have characters."""
 
 
 # Reading -------------------------------------------------------------------------------------------------------------------------------
@@ -133,9 +135,9 @@ def _parsed(text: bytes, where: str, expected: str) -> JsonValue:
     try:
         return parse_json(text)
     except NotCanonical as error:
-        # Of the reasons, those that begin so quote nothing of the trace.
+        # A reason that quotes a key of the trace has it in quotation marks.
         _, _, place = error.reason.removesuffix(".").partition("; it ")
-        found = f"a text that {place}" if place else "something else"
+        found = f"a text that {place}" if place and '"' not in error.reason else "something else"
     _refuse(where, f"{expected} (UTF-8, no key twice in an object, no NaN, no half characters)", found, "Repair it, or write it anew")
 
 
@@ -201,6 +203,7 @@ class _Message:
 class _Trace:
     """A record, understood and checked."""
 
+    source: str
     messages: tuple[_Message, ...]
     gold: frozenset[tuple[str, str]] | None
     reward: float | None
@@ -211,9 +214,25 @@ class _Trace:
 class _Reading:
     """What has been met of a run so far: the ids taken, the calls that wait for a result, and what no event will hold."""
 
-    taken: set[str] = field(default_factory=set)
-    waiting: list[_Call] = field(default_factory=list)
+    taken: Counter[str] = field(default_factory=Counter)
+    waiting: dict[tuple[str, str | None], deque[_Call]] = field(default_factory=dict)
+    """The calls by each key that a result may name them by. One that was answered under another key waits on, and is passed over."""
+    answered: set[str] = field(default_factory=set)
     lost: Counter[str] = field(default_factory=Counter)
+
+    def wait(self, call: _Call) -> None:
+        for key in (("id", call.spoken_id), ("tool", call.name), ("any", None)):
+            self.waiting.setdefault(key, deque()).append(call)
+
+    def take(self, key: tuple[str, str | None]) -> _Call | None:
+        """The first call that waits under `key`."""
+        queue = self.waiting.get(key, deque())
+        while queue:
+            call = queue.popleft()
+            if call.call_id not in self.answered:
+                self.answered.add(call.call_id)
+                return call
+        return None
 
 
 def _trace(record: Mapping[str, JsonValue], where: str) -> _Trace:
@@ -224,6 +243,7 @@ def _trace(record: Mapping[str, JsonValue], where: str) -> _Trace:
     if not isinstance(messages, list) or not messages:
         found = "an empty list" if messages == [] else _type(messages)
         _refuse(where, f"a list of messages under `{name}`", found, "Leave out runs without messages")
+    source = _source(record, where)  # judges the values, so that nothing below meets one that is no JSON
     reading = _Reading()
     indexes = _indexes(messages)
     read = tuple(
@@ -231,7 +251,14 @@ def _trace(record: Mapping[str, JsonValue], where: str) -> _Trace:
         for number, (index, message) in enumerate(zip(indexes, messages, strict=True), start=1)
     )
     lost = tuple(f"{what}: {count:,}" for what, count in sorted(reading.lost.items()))
-    return _Trace(read, _gold(record, where), _reward(record, where), lost)
+    return _Trace(source, read, _gold(record, where), _reward(record, where), lost)
+
+
+def _source(record: Mapping[str, JsonValue], where: str) -> str:
+    try:
+        return source_of(record)
+    except (NotCanonical, TooLarge):
+        _refuse(where, "JSON of at most 128 levels, of whole characters", "something else", "Flatten what is nested so deeply")
 
 
 def _indexes(messages: Sequence[JsonValue]) -> Sequence[int]:
@@ -253,7 +280,8 @@ def _message(message: JsonValue, index: int, reading: _Reading, where: str) -> _
     if role in ("tool", "function"):
         return _Message(index, role, text, result_of=_answered(message, reading))
     calls = tuple(_call(spoken, index, reading, f"{where}, call {n}") for n, spoken in enumerate(_spoken_calls(message, where), start=1))
-    reading.waiting += calls
+    for call in calls:
+        reading.wait(call)
     return _Message(index, _clean(role, MAX_NAME), text, calls)
 
 
@@ -279,7 +307,7 @@ def _spoken_calls(message: Mapping[str, JsonValue], where: str) -> list[JsonValu
     if calls is not None and not isinstance(calls, list):
         _refuse(where, "`tool_calls` that is a list or null", _type(calls), "Write the calls as a list")
     legacy = message.get("function_call")
-    return [*(calls or ()), *([{"type": _LEGACY, "function": legacy}] if legacy is not None else ())]
+    return [*(calls or ()), *([{"function": legacy}] if legacy is not None else ())]
 
 
 def _call(spoken: JsonValue, message: int, reading: _Reading, where: str) -> _Call:
@@ -292,7 +320,7 @@ def _call(spoken: JsonValue, message: int, reading: _Reading, where: str) -> _Ca
     if not isinstance(name, str) or not _clean(name, MAX_NAME):
         _refuse(where, "`function.name` that is text", _found(function, "name"), "Name the tool that was called")
     arguments = function.get("arguments", function.get("input"))
-    text = arguments if isinstance(arguments, str) else "" if arguments is None else _payload_text(arguments, where)
+    text = arguments if isinstance(arguments, str) else "" if arguments is None else payload_json(arguments)
     given = spoken.get("id")
     spoken_id = given if isinstance(given, str) else None
     return _Call(_call_id(spoken_id, message, reading), spoken_id, _clean(name, MAX_NAME), name, text, _args(text, reading), message)
@@ -310,27 +338,27 @@ def _args(text: str, reading: _Reading) -> JsonValue:
 
 def _call_id(spoken: str | None, message: int, reading: _Reading) -> str:
     """The trace's id where it can stand and is new in the run; otherwise one that tells the place, the same at every reading."""
-    usable = spoken is not None and 0 < len(spoken) <= MAX_NAME - 10 and spoken.isprintable()
-    stem = spoken if spoken is not None and usable else f"call-{message}"
-    call_id, n = stem, 1
+    stem = spoken if spoken is not None and _USABLE_ID.fullmatch(spoken) else f"call-{message}"
+    call_id = stem
     while call_id in reading.taken:
-        n += 1
-        call_id = f"{stem}~{n}"
+        reading.taken[stem] += 1
+        call_id = f"{stem}~{reading.taken[stem]}"
     if call_id != spoken:
-        reading.lost["ids of calls, missing, repeated or unusable"] += 1
-    reading.taken.add(call_id)
+        reading.lost["ids of calls that were missing, repeated or unusable"] += 1
+    reading.taken[call_id] = 1
     return call_id
 
 
 def _answered(message: Mapping[str, JsonValue], reading: _Reading) -> _Call | None:
     """The call that a result answers: the first that waits under its id; without an id, under its tool's name, or at all."""
     spoken_id, name = message.get("tool_call_id"), message.get("name")
-    for call in reading.waiting:
-        if call.spoken_id == spoken_id if isinstance(spoken_id, str) else name in (None, call.name):
-            reading.waiting.remove(call)
-            return call
-    reading.lost["results without a call, kept as messages"] += 1
-    return None
+    if isinstance(spoken_id, str):
+        call = reading.take(("id", spoken_id))
+    else:
+        call = reading.take(("tool", name) if isinstance(name, str) else ("any", None))
+    if call is None:
+        reading.lost["results without a call, kept as messages"] += 1
+    return call
 
 
 def _gold(record: Mapping[str, JsonValue], where: str) -> frozenset[tuple[str, str]] | None:
@@ -369,13 +397,6 @@ def _comparable(value: JsonValue, where: str) -> str:
         _refuse(where, "JSON of at most 128 levels", "something else", "Flatten it")
 
 
-def _payload_text(value: JsonValue, where: str) -> str:
-    try:
-        return payload_json(value)
-    except (NotCanonical, TooLarge):
-        _refuse(where, "arguments that are JSON of at most 128 levels", "something else", "Write them as text")
-
-
 # Drafting ------------------------------------------------------------------------------------------------------------------------------
 
 
@@ -397,8 +418,7 @@ def imported_run(record: Mapping[str, JsonValue], *, scope: Scope | None = None,
     Raises `ImportRefused` for a record that `read_runs` would refuse.
     """
     trace = _trace(record, "the run")
-    source = _source(record)
-    run_id, answer_id = named_after("run_", source), named_after("ans_", source)
+    run_id, answer_id = named_after("run_", trace.source), named_after("ans_", trace.source)
     answer = _answer(trace, write_tools)
     drafting = _Drafting(run_id, Scope(conversation=run_id) if scope is None else scope)
     for message in trace.messages:
@@ -414,23 +434,16 @@ def imported_run(record: Mapping[str, JsonValue], *, scope: Scope | None = None,
     drafting.note(RunEnded(outcome="closed"))
     if answer is not None and trace.reward is not None:
         drafting.note(AnswerJudged(answer_id=answer_id, verdict="right" if trace.reward >= 1 else "wrong", by="reward"))
-    opening = (_import_noted(trace, source, answer, drafting.matcher.cut), _run_started(record))
+    opening = (_import_noted(trace, answer, drafting.matcher.cut), _run_started(record))
     return ImportedRun(
         run_id=run_id,
-        source=source,
+        source=trace.source,
         scope=drafting.scope,
         drafts=(*(drafting.draft(event) for event in opening), *drafting.drafts),
         payloads=drafting.payloads,
         content=drafting.content,
         steps=len(trace.messages),
     )
-
-
-def _source(record: Mapping[str, JsonValue]) -> str:
-    try:
-        return source_of(record)
-    except (NotCanonical, TooLarge):
-        _refuse("the run", "JSON of at most 128 levels, of whole characters", "something else", "Write the trace as JSON first")
 
 
 def _answer(trace: _Trace, write_tools: Sequence[str]) -> _Answer | None:
@@ -456,7 +469,7 @@ def _writes(call: _Call, write_tools: Sequence[str]) -> bool:
     return any(fnmatchcase(call.name, pattern) for pattern in write_tools)
 
 
-def _import_noted(trace: _Trace, source: str, answer: _Answer | None, cut: int) -> ImportNoted:
+def _import_noted(trace: _Trace, answer: _Answer | None, cut: int) -> ImportNoted:
     called = any(message.calls for message in trace.messages)
     inferred = {
         "how calls ended": called,
@@ -472,10 +485,10 @@ def _import_noted(trace: _Trace, source: str, answer: _Answer | None, cut: int) 
     }
     return ImportNoted(
         format=FORMAT,
-        source=source,
+        source=trace.source,
         inferred=tuple(what for what, so in inferred.items() if so) or None,
         lost=(*(what for what, so in lost.items() if so), *trace.lost),
-        idempotency=Idempotency(key=digest_of_text(FORMAT + source), request=source),
+        idempotency=Idempotency(key=digest_of_text(FORMAT + trace.source), request=trace.source),
     )
 
 

@@ -127,7 +127,7 @@ window_held AS (
     LIMIT 1
 ),
 seeds_known AS MATERIALIZED (
-    SELECT 'call' AS kind, given.run_id AS run, given.call_id AS id, NULL AS argument, 'cited' AS grade
+    SELECT 'call' AS kind, given.run_id AS run, given.call_id AS id, CAST(NULL AS VARCHAR) AS argument, 'cited' AS grade
     FROM given
     WHERE given.call_id IS NOT NULL AND given.run_id IS NOT NULL
     UNION ALL
@@ -265,28 +265,42 @@ past_refusals AS MATERIALIZED (
         AND given.scope = refusals.scope
         AND given.position >= refusals.position
 ),
+ways_in AS (
+    SELECT past_refusals.position, past_refusals.argument, cone.depth, cone.node_id
+    FROM past_refusals
+    JOIN cone
+        ON cone.kind = 'call'
+        AND cone.run = past_refusals.run_id
+        AND cone.id = past_refusals.call_id
+    UNION ALL
+    SELECT past_refusals.position, past_refusals.argument, cone.depth, cone.node_id
+    FROM past_refusals
+    JOIN cone
+        ON cone.kind = 'call'
+        AND cone.run = past_refusals.run_id
+        AND cone.id = past_refusals.next_call_id
+),
 attached AS MATERIALIZED (
     SELECT
         past_refusals.event_id,
         past_refusals.position,
-        cone.depth + 1 AS depth,
-        cone.node_id AS via_id,
+        ways_in.depth + 1 AS depth,
+        ways_in.node_id AS via_id,
         past_refusals.argument,
         past_refusals.ref,
         past_refusals.spoken,
         past_refusals.note
     FROM past_refusals
-    JOIN cone
-        ON cone.kind = 'call'
-        AND cone.run = past_refusals.run_id
-        AND (cone.id = past_refusals.call_id OR cone.id = past_refusals.next_call_id)
+    JOIN ways_in
+        ON ways_in.position = past_refusals.position
+        AND ways_in.argument = past_refusals.argument
     QUALIFY row_number() OVER (
         PARTITION BY past_refusals.position, past_refusals.argument
-        ORDER BY cone.depth, cone.node_id
+        ORDER BY ways_in.depth, ways_in.node_id
     ) = 1
 ),
 shown_refs AS (
-    SELECT offers.ref, attached.event_id AS via_id, attached.depth + 1 AS depth, NULL AS argument, 'offered' AS grade
+    SELECT offers.ref, attached.event_id AS via_id, attached.depth + 1 AS depth, CAST(NULL AS VARCHAR) AS argument, 'offered' AS grade
     FROM attached, given
     JOIN offers
         ON offers.log_id = given.log_id
@@ -397,12 +411,12 @@ every AS (
         given.run_id AS run,
         given.answer_id AS id,
         given.answer_id AS node_id,
-        NULL AS via_id,
-        NULL AS argument,
-        NULL AS grade,
+        CAST(NULL AS VARCHAR) AS via_id,
+        CAST(NULL AS VARCHAR) AS argument,
+        CAST(NULL AS VARCHAR) AS grade,
         given.verdict AS note,
-        NULL AS state,
-        NULL AS status,
+        CAST(NULL AS VARCHAR) AS state,
+        CAST(NULL AS VARCHAR) AS status,
         TRUE AS leads_on
     FROM given
     UNION ALL

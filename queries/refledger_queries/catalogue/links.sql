@@ -12,7 +12,7 @@ WITH mints AS (
         'call' AS to_kind,
         run_id AS to_run,
         call_id AS to_id,
-        NULL AS argument,
+        CAST(NULL AS VARCHAR) AS argument,
         'declared' AS grade
     FROM log_events
     WHERE type = 'artifact.minted'
@@ -28,7 +28,7 @@ parents AS (
         'artifact' AS to_kind,
         '' AS to_run,
         parent AS to_id,
-        NULL AS argument,
+        CAST(NULL AS VARCHAR) AS argument,
         'declared' AS grade
     FROM edges
 ),
@@ -58,7 +58,7 @@ readings AS (
         'artifact' AS to_kind,
         '' AS to_run,
         ref AS to_id,
-        NULL AS argument,
+        CAST(NULL AS VARCHAR) AS argument,
         CASE
             WHEN via = 'head' THEN 'described'
             WHEN verified THEN 'delivered'

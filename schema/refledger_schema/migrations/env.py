@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from alembic import context
+
 from refledger_schema.tables import Table
 
 connection = context.config.attributes["connection"]

@@ -101,6 +101,10 @@ SELECT answer_id, scope, run_id, call_id, given, verdict, judged FROM answers WH
 -- What was the key used for?
 SELECT request, position FROM receipts WHERE scope = :scope AND operation = :operation AND key = :key;
 
+-- name: size
+-- How far does the log go?
+SELECT MAX(position) FROM events;
+
 -- name: event
 -- The event at a position.
 SELECT
@@ -153,4 +157,14 @@ SELECT
 FROM artifacts
 WHERE minted < :before
 ORDER BY minted DESC
+LIMIT :limit;
+
+-- name: artifacts_by_ref
+-- The artifacts by their refs, from behind one: a walk over all of them.
+SELECT
+    ref, scope, kind, media_type, shape, bytes, digest, label, expires_us, minted_us,
+    run_id, call_id, tool, minted, used, corrupt, gone, gone_cause, gone_by
+FROM artifacts
+WHERE ref > :after
+ORDER BY ref
 LIMIT :limit;

@@ -1,0 +1,295 @@
+"""Checking a log against itself. Each question gets a verdict of its own, and what was not asked is said."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from refledger_schema.envelope import Row, event_of, leaf_bytes, private_hash
+from refledger_schema.errors import LogCorrupt, RefledgerError
+from refledger_schema.merkle import Frontier, leaf_hash
+from refledger_schema.scopes import scope_of
+from refledger_schema.tables import PROJECTIONS, Table
+from refledger_store.append import look_head
+from refledger_store.payloads import Payloads
+from refledger_store.reads import Artifact, Reads, walk
+from refledger_store.rebuild import rebuild
+from refledger_store.store import Store
+
+SHOWN = 20
+"""How many problems of one verdict are spelled out; all are counted."""
+
+NOT_CHECKED = (
+    "whether the end of the log was cut off: without a checkpoint kept elsewhere that cannot be seen",
+    "whether whoever holds the file rewrote it whole",
+    "whether the runtime reported every call: what was never recorded cannot be proven",
+    "whether the times that writers claim are true",
+)
+"""What a log cannot say of itself."""
+
+
+@dataclass(slots=True)
+class Verdict:
+    """One question's answer."""
+
+    name: str
+    question: str
+    checked: int = 0
+    """How many things were looked at."""
+    skipped: int = 0
+    """How many could not be checked, such as private parts whose texts were erased."""
+    found: int = 0
+    """How many problems there are in all."""
+    problems: list[str] = field(default_factory=list)
+    """The first problems, each naming its position or ref."""
+
+    @property
+    def ok(self) -> bool:
+        return self.found == 0
+
+    def complain(self, problem: str) -> None:
+        self.found += 1
+        if len(self.problems) < SHOWN:
+            self.problems.append(problem)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What `verify` found."""
+
+    log_id: str
+    events: int
+    root: str
+    """The Merkle root over the stored leaf hashes, in hexadecimal."""
+    verdicts: tuple[Verdict, ...]
+    not_checked: tuple[str, ...] = NOT_CHECKED
+
+    @property
+    def ok(self) -> bool:
+        return all(verdict.ok for verdict in self.verdicts)
+
+    def __getitem__(self, name: str) -> Verdict:
+        return next(verdict for verdict in self.verdicts if verdict.name == name)
+
+
+def verify(store: Store, progress: Callable[[int, int], None] | None = None) -> Report:
+    """Ask every question. Streams; memory does not grow with the log."""
+    with store.reading() as reads:
+        events = _Events(store.log_id)
+        total = reads.size()
+        for row in walk(reads.events_after, lambda row: row.position):
+            events.check(row)
+            if progress is not None and row.position % 1_000 == 0:
+                progress(row.position, total)
+        tree = events.tree_verdict(reads)
+        payloads = _payloads(reads)
+        projections = _projections(reads, store.log_id)
+    if progress is not None:
+        progress(total, total)
+    verdicts = (events.order, events.leaves, events.private, events.scopes, tree, *payloads, projections)
+    return Report(store.log_id, events.count, events.frontier.root().hex(), verdicts)
+
+
+class _Events:
+    """The questions that one walk over the events answers."""
+
+    def __init__(self, log_id: str) -> None:
+        self.order = Verdict("order", "are the positions 1, 2, 3, … without gaps?")
+        self.leaves = Verdict("leaves", "does every event's leaf hash cover its columns as they stand?")
+        self.private = Verdict("private parts", "do texts and scope names match what the leaf commits to?")
+        self.scopes = Verdict("scopes", "does every scope hold its events 1, 2, 3, … without gaps?")
+        self.frontier = Frontier()
+        self.count = 0
+        self._log_id = log_id
+        self._position = 0
+        self._seqs = _Counts()
+
+    def check(self, row: Row) -> None:
+        self.count += 1
+        self._check_order(row)
+        self._check_leaf(row)
+        self._check_private(row)
+        self._check_scope(row)
+
+    def tree_verdict(self, reads: Reads) -> Verdict:
+        verdict = Verdict("tree", "is the stored Merkle frontier that of these leaves?", checked=1)
+        try:
+            head = look_head(reads.connection)
+        except LogCorrupt as error:
+            verdict.complain(str(error))
+            return verdict
+        if head.position != self.count:
+            verdict.complain(f"the head says {head.position:,} events, the log holds {self.count:,}")
+        elif head.frontier != self.frontier:
+            verdict.complain(f"position {self.count}: the stored frontier is not that of the leaves before it")
+        return verdict
+
+    def _check_order(self, row: Row) -> None:
+        self.order.checked += 1
+        if row.position != self._position + 1:
+            self.order.complain(f"position {self._position + 1}: missing; the next event stands at {row.position}")
+        self._position = row.position
+
+    def _check_leaf(self, row: Row) -> None:
+        self.leaves.checked += 1
+        # The tree is made of the stored hashes, so that a changed column fails this verdict and not that of the tree.
+        self.frontier = self.frontier.append(row.leaf_hash)
+        if leaf_hash(leaf_bytes(row, self._log_id)) != row.leaf_hash:
+            self.leaves.complain(f"position {row.position}: its columns are not what its leaf hash was made of")
+            return
+        try:
+            event_of(row)
+        except RefledgerError as error:
+            self.leaves.complain(str(error))
+
+    def _check_private(self, row: Row) -> None:
+        if row.salt is None:
+            self.private.skipped += 1
+            if row.texts is not None:
+                self.private.complain(f"position {row.position}: it has texts and no salt, so nothing vouches for them")
+            return
+        self.private.checked += 1
+        try:
+            scope = None if row.scope is None else scope_of(row.scope)
+        except RefledgerError:
+            self.private.complain(f"position {row.position}: its scope key cannot be read")
+            return
+        if private_hash(row.salt, scope, row.texts) != row.private:
+            self.private.complain(f"position {row.position}: its texts, salt or scope are not what its leaf commits to")
+
+    def _check_scope(self, row: Row) -> None:
+        if row.scope is None:
+            if row.scope_seq is not None:
+                self.scopes.complain(f"position {row.position}: it has a scope_seq and no scope")
+            return
+        self.scopes.checked += 1
+        expected = self._seqs.next(row.scope)
+        if row.scope_seq != expected:
+            self.scopes.complain(f"position {row.position}: expected scope_seq {expected} in its scope, found {row.scope_seq}")
+            self._seqs.set(row.scope, row.scope_seq)
+
+
+class _Counts:
+    """A counter a scope, in a temporary file, since a log may hold millions of scopes."""
+
+    def __init__(self) -> None:
+        self._connection = sqlite3.connect("", isolation_level=None)
+        self._connection.execute("CREATE TABLE counts (scope TEXT PRIMARY KEY, seq INTEGER NOT NULL) WITHOUT ROWID")
+        self._connection.execute("BEGIN")
+
+    def next(self, scope: str) -> int:
+        found = self._connection.execute(
+            "INSERT INTO counts VALUES (?, 1) ON CONFLICT (scope) DO UPDATE SET seq = seq + 1 RETURNING seq", (scope,)
+        ).fetchall()
+        return int(found[0][0])
+
+    def set(self, scope: str, seq: int | None) -> None:
+        self._connection.execute("UPDATE counts SET seq = ? WHERE scope = ?", (seq or 0, scope))
+
+
+def _payloads(reads: Reads) -> tuple[Verdict, Verdict]:
+    present = Verdict("payloads present", "are the bytes of every live artifact there?")
+    match = Verdict("payloads match", "are they what the artifact's digest says?")
+    payloads = Payloads(reads.connection)
+    for artifact in _artifacts(reads):
+        if artifact.gone is not None:
+            continue
+        present.checked += 1
+        actual = payloads.digest(artifact.scope, artifact.digest)
+        if actual is None:
+            present.complain(f"{artifact.ref}: its payload is missing")
+            continue
+        match.checked += 1
+        if actual != artifact.digest:
+            match.complain(f"{artifact.ref}: its payload has digest {actual}, minted with {artifact.digest}")
+    return present, match
+
+
+def _artifacts(reads: Reads) -> Iterator[Artifact]:
+    after = ""
+    while page := reads.artifacts_after(after, limit=1_000):
+        yield from page
+        after = page[-1].ref
+
+
+def _projections(reads: Reads, log_id: str) -> Verdict:
+    """Rebuild the projections from the events in a temporary database, and compare them with the live ones, row by row."""
+    verdict = Verdict("projections", "are the projections what the events make of them?")
+    with tempfile.TemporaryDirectory() as folder:
+        replayed = _replay_database(Path(folder) / "replay.db", reads)
+        try:
+            rebuild(replayed)
+        except (RefledgerError, sqlite3.Error) as error:
+            verdict.complain(f"the events cannot be replayed: {error if isinstance(error, RefledgerError) else type(error).__name__}")
+            return verdict
+        finally:
+            replayed.execute("COMMIT")
+        for name in PROJECTIONS:
+            _compare(verdict, name, reads.connection, replayed)
+        replayed.close()
+    return verdict
+
+
+def _replay_database(path: Path, reads: Reads) -> sqlite3.Connection:
+    """A database that holds the events, and nothing projected yet."""
+    from sqlalchemy import create_engine
+
+    engine = create_engine(f"sqlite:///{path}", hide_parameters=True)
+    Table.metadata.create_all(engine)
+    engine.dispose()
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA synchronous = OFF")
+    connection.execute("BEGIN")
+    columns = list(Row.__dataclass_fields__)
+    insert = f"INSERT INTO events ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+    batch: list[tuple[Any, ...]] = []
+    for row in walk(reads.events_after, lambda row: row.position):
+        batch.append(tuple(getattr(row, name) for name in columns))
+        if len(batch) == 1_000:
+            connection.executemany(insert, batch)
+            batch.clear()
+    connection.executemany(insert, batch)
+    return connection
+
+
+def _compare(verdict: Verdict, name: str, live: Any, replayed: Any) -> None:
+    table = Table.metadata.tables[name]
+    keys = [column.name for column in table.primary_key]
+    columns = [column.name for column in table.columns]
+    statement = f"SELECT {_listed(columns)} FROM {name} ORDER BY {_listed(keys)}"
+    theirs = _rows(live, statement)
+    ours = _rows(replayed, statement)
+    for found, expected in zip_longest(theirs, ours):
+        verdict.checked += 1
+        if found != expected:
+            verdict.complain(_difference(name, columns, found, expected))
+            if (found is None) != (expected is None) or _key(found, columns, keys) != _key(expected, columns, keys):
+                return
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def _rows(connection: Any, statement: str) -> Iterable[tuple[Any, ...]]:
+    cursor = connection.execute(statement)
+    while batch := cursor.fetchmany(1_000):
+        yield from batch
+
+
+def _key(row: Sequence[Any], columns: Sequence[str], keys: Sequence[str]) -> list[Any]:
+    return [value for name, value in zip(columns, row, strict=True) if name in keys]
+
+
+def _difference(name: str, columns: Sequence[str], found: Sequence[Any] | None, expected: Sequence[Any] | None) -> str:
+    if found is None:
+        return f"{name}: a row that the events make is missing"
+    if expected is None:
+        return f"{name}: a row stands there that no event makes"
+    differing = [column for column, left, right in zip(columns, found, expected, strict=True) if left != right]
+    return f"{name}: a row differs from what the events make of it, in {', '.join(differing)}. `Ledger.rebuild` makes the projections anew."
