@@ -8,7 +8,6 @@ No store mints a ref twice; where a log says so all the same, the first mint cou
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
@@ -103,7 +102,8 @@ class Artifact:
 class Message:
     kind = "message"
     run_id: str
-    index: int
+    index: str
+    """As it is written: a match may name a message that nobody could have noted."""
 
     @property
     def id(self) -> str:
@@ -219,7 +219,7 @@ class _Walk:
         return [
             (event, noted)
             for event, noted in _of(MessageNoted, self.past)
-            if event.run_id == message.run_id and noted.index == message.index
+            if event.run_id == message.run_id and str(noted.index) == message.index
         ]
 
     def events_of(self, call: Call) -> list[Recorded]:
@@ -252,7 +252,7 @@ class _Walk:
             newest = windows[-1]
             yield from (Edge(Artifact(ref), "in-window") for ref in newest.refs or ())
             yield from (Edge(Call(run_id, call_id), "in-window") for call_id in newest.calls or ())
-            yield from (Edge(Message(run_id, index), "in-window") for index in newest.messages or ())
+            yield from (Edge(Message(run_id, str(index)), "in-window") for index in newest.messages or ())
 
     def inferred(self) -> Iterator[Edge]:
         yield from _matched(self.answer, self.given.matches)
@@ -469,8 +469,8 @@ def _matched(event: Recorded, matches: tuple[Match, ...] | None) -> Iterator[Edg
             yield Edge(Artifact(match.id), "inferred", match.argument)
         if match.source == "call" and event.run_id is not None:
             yield Edge(Call(event.run_id, match.id), "inferred", match.argument)
-        if match.source == "message" and event.run_id is not None and re.fullmatch("0|[1-9][0-9]*", match.id):
-            yield Edge(Message(event.run_id, int(match.id)), "inferred", match.argument)
+        if match.source == "message" and event.run_id is not None:
+            yield Edge(Message(event.run_id, match.id), "inferred", match.argument)
 
 
 def _refused_arguments(refusal: Recorded) -> list[JudgedArgument]:

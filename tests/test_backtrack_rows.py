@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple
 from typing import Any
 
 import pytest
 
-from refledger_queries.backtrack import Backtrack, Scanned, backtrack
+from refledger_queries.backtrack import Backtrack, backtrack
+from refledger_queries.sources import Scanned
 from refledger_schema.envelope import Draft
 from refledger_schema.errors import LogCorrupt, UnknownAnswer
 from refledger_schema.events import (
@@ -778,3 +783,25 @@ def test_a_backtrack_reads_as_plain_text() -> None:
             "5 events read of log-a",
         ]
     )
+
+
+def test_threads_ask_at_once_and_each_reads_its_own_log() -> None:
+    logs = [MadeLog(make_log([minted(ref), answer(ref)])) for ref in (A, B, C, D)] * 4
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda log: backtrack(log, "ans").cone[0].node_id, logs))
+    assert found == [A, B, C, D] * 4
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_child_that_was_forked_between_questions_asks_and_exits() -> None:
+    program = (
+        "import os, sys\n"
+        "from tests.test_backtrack_rows import A, answer, minted, of\n"
+        "of([minted(A), answer(A)])\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    sys.exit(len(of([minted(A), answer(A)]).rows))\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), len(of([minted(A), answer(A)]).rows))\n"
+    )
+    asked = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert asked.stdout == "2 2\n"

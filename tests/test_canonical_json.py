@@ -28,7 +28,10 @@ storable_text = st.text(max_size=8).filter(lambda text: "\x00" not in text)
 order_telling_keys = st.text(st.sampled_from("a\u00e9\u20ac\ud7ff\ue000\ufb33\uffff\U00010000\U0001f600\U0010ffff"), max_size=3)
 
 
-def json_values(texts: st.SearchStrategy[str], integers: st.SearchStrategy[int], floats: st.SearchStrategy[float]) -> st.SearchStrategy[Any]:
+def json_values(
+    texts: st.SearchStrategy[str], integers: st.SearchStrategy[int], floats: st.SearchStrategy[float]
+) -> st.SearchStrategy[Any]:
+    """Values of at most 25 scalars, with keys that tell UTF-16 order from that of code points, and tuples among the arrays."""
     scalars = st.none() | st.booleans() | integers | floats | texts
     return st.recursive(
         scalars,
@@ -149,7 +152,7 @@ def test_every_finite_number_is_written_as_the_reference_writes_it(x: float) -> 
 
 @pytest.mark.parametrize("exponent", range(-324, 309))
 def test_the_point_stands_where_the_reference_puts_it_at_every_power_of_ten(exponent: int) -> None:
-    numbers = [float(f"{mantissa}e{exponent}") for mantissa in ("1", "-1", "1.5", "9.999999999999999", "1.2345678901234567") if exponent < 308]
+    numbers = [float(f"{mantissa}e{exponent}") for mantissa in ("1", "-1", "1.5", "1.7976931348623157", "-1.2345678901234567")]
     assert [ecmascript_number(x) for x in numbers] == [rfc8785.dumps(x).decode() for x in numbers]
 
 
@@ -190,7 +193,7 @@ def test_an_astral_key_stands_before_the_end_of_the_basic_plane_and_after_its_su
 
 
 def test_strings_are_escaped_only_where_json_demands_it() -> None:
-    value = "\"\\/\b\f\n\r\t\x01\x1f\x7f\x80\u2028\u2029\ufeff<\U0001f600"
+    value = '"\\/\b\f\n\r\t\x01\x1f\x7f\x80\u2028\u2029\ufeff<\U0001f600'
     assert canonical_json(value) == '"\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\x80\u2028\u2029\ufeff<\U0001f600"'
 
 
@@ -216,12 +219,13 @@ def test_the_largest_safe_integers_are_written() -> None:
 @example({"\U0001f600": 1, "\ufb33": 2})
 @example({"label": "❤️ \U0001f600", "b": 1, "a": 2})
 @example([{"a\x00": 1}])
+@example({"\ud800": None})
 @example(["\\u0000"])
 @example([-(2**53)])
-def test_canonical_json_and_the_reference_differ_only_on_nul(value: object) -> None:
+def test_canonical_json_and_the_reference_differ_only_on_nul(value: Any) -> None:
     try:
         expected = rfc8785.dumps(value).decode()
-    except rfc8785.CanonicalizationError:
+    except (rfc8785.CanonicalizationError, UnicodeEncodeError):  # the latter is how it refuses a lone surrogate in a key
         expected = None
     if expected is not None and "\x00" in strings_of(value):
         expected = None
@@ -253,10 +257,16 @@ def test_the_fast_writer_writes_what_the_exact_one_does(value: object) -> None:
     assert text_or_none(canonical_json, value) == text_or_none(exact, value)
 
 
-@given(good_values)
+@given(json_values(storable_text, safe_integers, finite_floats.filter(lambda x: not 2**53 <= abs(x) < 1e21)))
 def test_what_is_read_back_is_written_as_the_same_text(value: object) -> None:
     text = canonical_json(value)
     assert canonical_json(parse_json(text)) == text
+
+
+def test_a_float_past_the_safe_integers_is_read_back_as_an_integer_that_is_refused() -> None:
+    text = canonical_json(2.0**53)
+    path, _ = refusal(canonical_json, parse_json(text))
+    assert (text, path) == ("9007199254740992", "$")
 
 
 @pytest.mark.parametrize(
@@ -294,9 +304,7 @@ def test_what_has_no_canonical_form_is_refused_at_its_path(value: object, path: 
 def test_a_refusal_says_what_was_expected_what_was_found_and_what_to_do() -> None:
     with pytest.raises(NotCanonical) as caught:
         canonical_json({"rows": [{"price": NAN}]})
-    assert str(caught.value) == (
-        "$.rows[0].price: expected a finite number; found NaN or an infinity. Use None where there is no number."
-    )
+    assert str(caught.value) == "$.rows[0].price: expected a finite number; found NaN or an infinity. Use None where there is no number."
 
 
 @pytest.mark.parametrize("value", ["hunter2\x00", ["hunter2\ud800"], [b"hunter2"], {"k": {"hunter2"}}, [31337 * 10**20]])
@@ -369,7 +377,8 @@ def test_a_well_formed_text_is_read(text: str | bytes, value: object) -> None:
 
 
 def test_keys_are_read_in_their_order() -> None:
-    assert list(parse_json('{"b":1,"a":2,"c":{}}') or ()) == ["b", "a", "c"]
+    value = parse_json('{"b":1,"a":2,"c":{}}')
+    assert isinstance(value, dict) and list(value) == ["b", "a", "c"]
 
 
 def test_an_integer_is_read_exactly_however_long() -> None:

@@ -113,6 +113,11 @@ def test_an_answer_is_searched_likewise_and_its_plain_words_say_nothing() -> Non
     assert matcher(USER, DETAILS, ORDER).match_text(answer) == (of(None, DETAILS),)
 
 
+def test_what_says_too_little_among_other_words_is_not_looked_for() -> None:
+    seen = matcher(("artifact", "size", '{"days": 10, "resolution": "4K", "state": "open"}'), ("message", "2", "No thanks."))
+    assert seen.match_text("No thanks. It is open for 10 days in 4K.") == ()
+
+
 def test_a_value_that_a_call_brought_in_came_from_the_call_and_names_of_arguments_are_no_values() -> None:
     seen = matcher(("call", "t1", {"region_code": "EMEA-7x"}), ("artifact", "rows", '[{"region": "EMEA-7x"}]'))
     assert seen.match_arguments({"where": "EMEA-7x"}) == (Match(argument="where", source="call", id="t1"),)
@@ -148,6 +153,12 @@ def test_long_names_take_no_more_room_than_an_event_has() -> None:
     seen: list[Seen] = [("artifact", f"ref{number}", f"id{number:05}") for number in range(MAX_MATCHES)]
     found = matcher(*seen).match_arguments({"é" * 190 + f"{number:05}": f"id{number:05}" for number in range(MAX_MATCHES)})
     assert 0 < sum(len((match.argument or "").encode()) for match in found) <= MAX_MATCH_BYTES
+
+
+def test_a_value_that_is_repeated_takes_room_once() -> None:
+    place = "p" * 200
+    found = matcher(("artifact", place, "id00001"), ("artifact", "b", "id00002")).match_arguments({"ids": ["id00001"] * 500 + ["id00002"]})
+    assert [match.id for match in found] == [place, "b"]
 
 
 def test_a_text_past_the_bound_is_looked_at_as_far_as_the_bound_and_said_to_be_cut(monkeypatch: pytest.MonkeyPatch) -> None:

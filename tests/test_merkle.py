@@ -186,7 +186,10 @@ def test_larger_trees_are_proven_too() -> None:
 
 
 def test_the_whole_list_is_the_tree_when_no_size_is_named() -> None:
-    assert (inclusion_proof(LEAVES, 5), consistency_proof(LEAVES, 5)) == (inclusion_proof(LEAVES, 5, 300), consistency_proof(LEAVES, 5, 300))
+    assert (inclusion_proof(LEAVES, 5), consistency_proof(LEAVES, 5)) == (
+        inclusion_proof(LEAVES, 5, 300),
+        consistency_proof(LEAVES, 5, 300),
+    )
 
 
 @pytest.mark.parametrize("size", SHAPES)

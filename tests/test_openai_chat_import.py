@@ -18,6 +18,7 @@ from refledger_schema.digests import digest_of_text
 from refledger_schema.envelope import Draft
 from refledger_schema.errors import ImportRefused
 from refledger_schema.events import (
+    MAX_PARENTS,
     AnswerGiven,
     AnswerJudged,
     ArtifactMinted,
@@ -286,6 +287,12 @@ def test_refs_in_the_answer_are_found() -> None:
     assert isinstance(answer, AnswerGiven) and answer.found == (ref(5),)
 
 
+def test_of_very_many_refs_in_the_answer_the_first_are_kept() -> None:
+    refs = tuple(ref(number) for number in range(MAX_PARENTS + 1))
+    [answer] = events(the_run([says("assistant", " ".join(refs))]), AnswerGiven)
+    assert isinstance(answer, AnswerGiven) and answer.found == refs[:MAX_PARENTS]
+
+
 def test_calls_of_one_message_are_parallel_so_that_none_came_from_another() -> None:
     first, second = {"id": "A-4711"}, {"id": "A-4711", "of": "B-1234"}
     run = the_run(
@@ -434,7 +441,7 @@ def test_the_trace_s_own_numbers_of_messages_are_kept_where_they_count_upwards()
         return [event.index for event in events(run) if isinstance(event, MessageNoted)]
 
     assert indexes(2, 3, 7) == [2, 3, 7]
-    assert indexes(0, 1, 2) == indexes(2, 2, 3) == indexes(1, None, 3) == indexes(True, 2, 3) == indexes(1, 2, 2**60) == [1, 2, 3]
+    assert indexes(0, 1, 2) == indexes(2, 2, 3) == indexes(1, None, 3) == indexes(True, 5, 6) == indexes(1, 2, 2**60) == [1, 2, 3]
 
 
 def test_hostile_names_are_bounded_and_made_harmless() -> None:

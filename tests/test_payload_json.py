@@ -80,8 +80,8 @@ DIFFERENCES = {
 """The cases of payloads.json that we answer otherwise, each by the decision that says so."""
 
 CASES = {case["id"]: case for case in load("payloads")["cases"] if case["expected"].get("shape", "json") == "json"}
-SERIALISED_LENGTH_GIVEN = 400
-"""The vectors leave out texts longer than this, in bytes."""
+LONGEST_TEXT_GIVEN = 400
+"""The vectors leave out longer texts; in bytes."""
 
 
 def observed(case: dict[str, Any], **options: int) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def observed(case: dict[str, Any], **options: int) -> dict[str, Any]:
         return {"refused": True}
     data = text.encode()
     outcome = {"bytes": len(data), "digest": "sha-256:" + sha256(data).hexdigest()}
-    return outcome | ({"canonical": text} if len(data) <= SERIALISED_LENGTH_GIVEN else {})
+    return outcome | ({"canonical": text} if len(data) <= LONGEST_TEXT_GIVEN else {})
 
 
 def expected(case: dict[str, Any]) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def expected(case: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_the_vectors_are_all_there() -> None:
-    assert (load("payloads")["count"], len(CASES), DIFFERENCES.keys() - CASES.keys()) == (115, 87, set())
+    assert (load("payloads")["count"], len(CASES), DIFFERENCES.keys() - CASES.keys()) == (115, 85, set())
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in DIFFERENCES])
@@ -154,7 +154,7 @@ def test_tuples_are_arrays_and_subclasses_are_their_base() -> None:
 
 
 def test_strings_may_hold_nul_and_are_escaped_as_json_stringify_escapes() -> None:
-    assert payload_json({"a\x00": "\x00\x1f\x7f\u2028\"\\/é\U0001f600"}) == '{"a\\u0000":"\\u0000\\u001f\x7f\u2028\\"\\\\/é\U0001f600"}'
+    assert payload_json({"a\x00": '\x00\x1f\x7f\u2028"\\/é\U0001f600'}) == '{"a\\u0000":"\\u0000\\u001f\x7f\u2028\\"\\\\/é\U0001f600"}'
 
 
 @pytest.mark.parametrize(
@@ -271,6 +271,6 @@ def test_a_value_in_canonical_order_has_one_text_in_both_forms(value: object) ->
     assert payload_json(parse_json(text)) == text
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+@given(json_values(st.text(), st.integers(), st.nothing()))
 def test_without_floats_the_text_is_that_of_the_standard_library(value: object) -> None:
     assert payload_json(value) == json.dumps(value, separators=(",", ":"), ensure_ascii=False)

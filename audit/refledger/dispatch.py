@@ -16,6 +16,7 @@ from refledger.wants import (
     Resolved,
     Schema,
     ToolWants,
+    damaged_refs,
     judged,
     offers_of,
     refusal_of,
@@ -36,7 +37,7 @@ def resolve(store: Store, place: Place, wants: ToolWants, args: Mapping[str, Any
 
     Payloads are read and hashed before the lock; who is live is judged under it.
     """
-    judgements = tuple(judged(wants, args, input_schema))
+    judgements = tuple(judged(place.tool or "?", wants, args, input_schema))
     with store.reading() as reads:
         now_us = store.clock()
         loaded = {
@@ -56,7 +57,8 @@ def _decide(state: Locked, place: Place, args: Mapping[str, Any], judgements: Se
     try:
         if not any(judgement.outcome == "refused" for judgement in judgements):
             return Decision(resolution(args, judgements), [place.draft(_resolved_event(tool, judgements))])
-        offers = [_offers(state, place.scope.key, kind) for kind in refused_kinds(judgements)]
+        damaged = damaged_refs(judgements)
+        offers = [_offers(state, place.scope.key, kind, damaged) for kind in refused_kinds(judgements)]
         event = refused_event(tool, judgements, offers)
     except ValidationError as error:
         raise invalid(error) from None
@@ -98,10 +100,12 @@ def _absent(reads: Reads, scope: Scope, judgement: Judgement, cause: Any, now_us
     return replace(judgement, outcome="refused", cause=cause, gone_by=gone_by, meta=None, data=None)
 
 
-def _offers(state: Locked, scope: str, kind: str) -> tuple[Offers, dict[str, str]]:
-    rows = state.live(scope, kind, now_us=state.now_us, limit=MAX_OFFERED)
-    newest: list[ArtifactMeta] = [meta_of(state, row) for row in rows]
-    return offers_of(kind, newest, state.live_total(scope, kind, now_us=state.now_us))
+def _offers(state: Locked, scope: str, kind: str, damaged: frozenset[str]) -> tuple[Offers, dict[str, str]]:
+    """What may be offered: what is live and not known to be damaged, be it only since this dispatch."""
+    rows = state.live(scope, kind, now_us=state.now_us, limit=MAX_OFFERED + len(damaged))
+    newest: list[ArtifactMeta] = [meta_of(state, row) for row in rows if row.ref not in damaged]
+    found_now = sum(1 for ref in damaged if (row := state.artifact(ref)) is not None and row.kind == kind and row.corrupt is None)
+    return offers_of(kind, newest, state.live_total(scope, kind, now_us=state.now_us) - found_now)
 
 
 def _resolved_event(tool: str, judgements: Sequence[Judgement]) -> DispatchResolved:

@@ -161,7 +161,7 @@ class Ledger:
     def record(self, imported: ImportedRun) -> bool:
         """Record an imported run in one transaction; False, and nothing changes, when the log has it already."""
         scope = imported.scope.key
-        payloads = [self._store.bytes_for(scope, digest, data) for digest, data in imported.payloads.items()]
+        payloads = [self._store.receive(scope, (data,)) for data in imported.payloads.values()]
         content = {(scope, digest): data for digest, data in imported.content.items()} if self._store.configuration.record_content else {}
 
         def decide(state: Locked) -> Decision[bool]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from refledger_schema.canonical import parse_json, payload_json
 from refledger_schema.digests import digest_of
-from refledger_schema.errors import InvalidArtifact, NotCanonical
+from refledger_schema.errors import InvalidArtifact, NotCanonical, TooLarge
 from refledger_schema.events import Shape
 
 MEDIA_TYPES: dict[Shape, str] = {"text": "text/plain", "bytes": "application/octet-stream", "json": "application/json"}
@@ -44,7 +44,7 @@ def text_of(value: object) -> str | None:
     else:
         try:
             text = payload_json(value)
-        except (NotCanonical, InvalidArtifact):
+        except (NotCanonical, TooLarge):
             return None
     return text if _is_storable(text) else None
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+
+from pydantic import BaseModel
 
 from refledger_schema.errors import DeclarationRefused
 from refledger_schema.wording import MAX_SHOWN, REFUSED_PREFIX
@@ -14,9 +16,15 @@ _SEPARATORS = str.maketrans("", "", "-_. ")
 _LOWER_ASCII = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 
 
-def refusal(message: str) -> DeclarationRefused:
-    """The error that a result helper raises: the prefix once, then what was refused. It never names the helper."""
-    return DeclarationRefused(message if message.startswith(REFUSED_PREFIX) else REFUSED_PREFIX + message)
+def refusal(
+    message: str, *, at: str | None = None, key: str | None = None, meant: str | None = None, known: Sequence[str] = ()
+) -> DeclarationRefused:
+    """The error that a result helper raises: the prefix once, then what was refused. It never names the helper.
+
+    The facts go with it as attributes: the object of the declaration (`at`), its field (`key`), and the fields it has (`known`).
+    """
+    text = message if message.startswith(REFUSED_PREFIX) else REFUSED_PREFIX + message
+    return DeclarationRefused(text, at=at, key=key, meant=meant, known=known)
 
 
 def spelling_meant(key: object, known: Sequence[str]) -> str | None:
@@ -36,30 +44,35 @@ def spelling_meant(key: object, known: Sequence[str]) -> str | None:
 def refuse_unknown_keys(value: object, known: Sequence[str], at: str | None = None) -> None:
     """Refuse the first key of `value`, in its own order, that `known` does not list.
 
-    `value` is a mapping or a dataclass instance; anything else is refused by its shape. `at` names the nested object that the
-    keys belong to. Raises `DeclarationRefused` with `at`, `key`, `meant` and `known`.
+    `value` is a mapping, a pydantic model or a dataclass instance; anything else is refused by its shape. `at` names the nested
+    object that the keys belong to. Raises `DeclarationRefused` with `at`, `key`, `meant` and `known`.
 
         refuse_unknown_keys({"checked": ["a"], "notChecked": ["b"]}, ["checked", "not_checked"], "coverage")
     """
-    for key in _keys_of(value, at):
+    keys = _keys_of(value, at)
+    for key in keys:
         if not (isinstance(key, str) and key in known):
-            raise _unknown_key(key, known, at or None)
+            raise _unknown_key(key, keys, known, at or None)
 
 
-def _keys_of(value: object, at: str | None) -> Iterable[object]:
+def _keys_of(value: object, at: str | None) -> list[object]:
     if isinstance(value, Mapping):
         return list(value.keys())
+    if isinstance(value, BaseModel):
+        fields = [name for name in type(value).model_fields if name in value.model_fields_set]
+        return [*fields, *(value.model_extra or ())]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return [field.name for field in dataclasses.fields(value)]
     where = f"`{at}`" if at else "the declaration"
-    raise DeclarationRefused(f"{REFUSED_PREFIX}{where} must be an object with named fields, not {type(value).__name__}.", at=at)
+    raise DeclarationRefused(f"{REFUSED_PREFIX}{where} must be an object with named fields, not {type(value).__name__}.", at=at or None)
 
 
-def _unknown_key(key: object, known: Sequence[str], at: str | None) -> DeclarationRefused:
+def _unknown_key(key: object, keys: Sequence[object], known: Sequence[str], at: str | None) -> DeclarationRefused:
     meant = spelling_meant(key, known)
     name = _printed(key)
     dotted = f"{at}.{name}" if at else name
-    slip = f" — did you mean `{meant}`?" if meant is not None else "."
+    already = ", which is there already" if meant in keys else ""
+    slip = f" — did you mean `{meant}`{already}?" if meant is not None else "."
     fields = list(dict.fromkeys(known))
     whose = f"The fields of `{at}` are" if at else "The fields are"
     nothing = f"`{at}` has no fields" if at else "There are no fields"
@@ -70,9 +83,15 @@ def _unknown_key(key: object, known: Sequence[str], at: str | None) -> Declarati
 
 def _printed(key: object) -> str:
     """A key as a model may read it: escaped beyond printable ASCII, so that look-alikes show, and bounded."""
-    text = key.encode("ascii", "backslashreplace").decode() if isinstance(key, str) else f"{key!r} ({type(key).__name__})"
-    text = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text).replace("'", "\\'")
-    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
+    if not isinstance(key, str):
+        return f"{_escaped(repr(key))} ({type(key).__name__})"
+    return _escaped(key)
+
+
+def _escaped(text: str) -> str:
+    visible = text[: MAX_SHOWN + 1].replace("\\", "\\\\").encode("ascii", "backslashreplace").decode()
+    visible = "".join(char if char.isprintable() else repr(char)[1:-1] for char in visible).replace("'", "\\'")
+    return visible if len(visible) <= MAX_SHOWN else visible[: MAX_SHOWN - 1] + "…"
 
 
 def _folded(key: str) -> str:

@@ -11,10 +11,10 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from refledger.contract import ArtifactMeta, Page, StoredArtifact
-from refledger.payloads import Encoded, decode, encode
+from refledger.payloads import decode, encode
 from refledger_schema.digests import digest_of
 from refledger_schema.envelope import Draft
-from refledger_schema.errors import ArtifactIntegrity, InvalidArtifact, NotCanonical, OverBudget, RefledgerError, UnknownParentRef
+from refledger_schema.errors import ArtifactIntegrity, InvalidArtifact, NotCanonical, OverBudget, RefledgerError, TooLarge, UnknownParentRef
 from refledger_schema.events import ArtifactGone, ArtifactMinted, ArtifactRead, ArtifactRefused, Event, Parent, Shape
 from refledger_schema.reasons import CAUSE_OF_GONE, REASON_OF, Cause
 from refledger_schema.refs import is_ref, mint_ref
@@ -27,6 +27,8 @@ from refledger_store.store import Store
 
 Door = Literal["call", "run", "store"]
 Op = Literal["put", "head", "get", "stream", "delete", "list"]
+MAX_LISTED = 10_000
+"""The longest page of a listing."""
 EVERY_EXPIRED = 2**31
 """No bound: before a put makes room by eviction, all that has expired leaves."""
 
@@ -73,18 +75,23 @@ class Verbs:
         resolved: Iterable[str] = (),
     ) -> ArtifactMeta:
         """Check a payload in, in one transaction with its event. `resolved` are the refs that the call was given."""
+        payload: Bytes | None = None
         try:
             _check_words(kind, media_type, label)
             stated_us = _stated_expiry(expires_at, ttl, self._store.clock)
             declared = _declared(parents)
-            encoded = encode(data, media_type)
             lineage = _lineage(declared, resolved)
-            payload = self._store.bytes_for(place.scope.key, encoded.digest, encoded.data)
-            minted = _Mint(place, kind, label, encoded, stated_us, declared, lineage, payload)
+            encoded = encode(data, media_type)
+            payload = self._store.receive(place.scope.key, (encoded.data,))
+            minted = _Mint(place, kind, label, encoded.shape, encoded.media_type, stated_us, declared, lineage, payload)
             return self._store.append(lambda state: self._mint(state, minted), key=place.key).result
-        except InvalidArtifact as error:
+        except BaseException as error:
+            if payload is not None:
+                self._store.discard(payload)
+            if not isinstance(error, InvalidArtifact | TooLarge | NotCanonical):
+                raise
             self._refused(place, "put", _cause_of(error), None)
-            raise
+            raise _put_refusal(error) from None
 
     def _mint(self, state: Locked, wanted: _Mint) -> Decision[ArtifactMeta]:
         place, scope = wanted.place, wanted.place.scope
@@ -94,14 +101,13 @@ class Verbs:
         ref = mint_ref()
         expires_us = expiry(self._store.configuration.retention, wanted.stated_us, state.now_us)
         leaving = self._room(state, wanted, ref)
-        encoded = wanted.encoded
         event = _event(
             ref=ref,
             kind=wanted.kind,
-            media_type=encoded.media_type,
-            shape=encoded.shape,
-            bytes=len(encoded.data),
-            digest=encoded.digest,
+            media_type=wanted.media_type,
+            shape=wanted.shape,
+            bytes=wanted.payload.size,
+            digest=wanted.payload.digest,
             label=wanted.label or None,
             expires_us=expires_us,
             parents=wanted.lineage or None,
@@ -122,7 +128,7 @@ class Verbs:
         gone = {dead for dead, _, _ in expired}
         candidates = (row for row in _by_use(state, scope.key) if row[0] not in gone)
         protected = {parent.ref for parent in wanted.lineage}
-        evicted = evictions(retention, held, len(wanted.encoded.data), candidates, protected)
+        evicted = evictions(retention, held, wanted.payload.size, candidates, protected)
         return [
             *(
                 Draft(ArtifactGone(ref=dead, cause="expired", stated_us=stated, observed_us=state.now_us), scope)
@@ -165,8 +171,10 @@ class Verbs:
         self._store.append(decide, key=place.key)
 
     def list(self, place: Place, *, kind: str | None = None, limit: int = 50, cursor: str | None = None) -> Page:
-        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-            raise InvalidArtifact("limit", "expected `limit` to be an int from 1. Give one, or leave it out.")
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LISTED:
+            raise InvalidArtifact("limit", f"expected `limit` to be an int from 1 to {MAX_LISTED:,}. Give one, or leave it out.")
+        if kind is not None:
+            _check_words(kind, None, None)
         scope = place.scope.key
         before = FROM_THE_END if cursor is None else _read_cursor(cursor, scope, kind)
         now_us = self._store.clock()
@@ -204,7 +212,8 @@ class _Mint:
     place: Place
     kind: str
     label: str | None
-    encoded: Encoded
+    shape: Shape
+    media_type: str
     stated_us: int | None
     declared: tuple[str, ...]
     lineage: tuple[Parent, ...]
@@ -246,7 +255,7 @@ class Delivery:
 
 def deliver(reads: Reads, scope: Scope, meta: ArtifactMeta) -> Delivery:
     """Load a payload, check it against its digest, and give it its shape."""
-    data = Payloads(reads.connection).load(scope.key, meta.digest)
+    data = Payloads(reads.connection, reads.folder).load(scope.key, meta.digest)
     if data is None or not sound(data, meta.digest):
         return Delivery(damage="corrupt", actual=None if data is None else digest_of(data))
     try:
@@ -280,7 +289,7 @@ def meta_of(reads: Reads, artifact: Artifact) -> ArtifactMeta:
 
 
 def _check_words(kind: object, media_type: object, label: object) -> None:
-    if not isinstance(kind, str) or not kind.strip():
+    if not isinstance(kind, str) or not kind.strip() or not _is_storable(kind):
         raise InvalidArtifact("kind", "expected `kind` to be a non-blank text, such as 'dataset/rows'. Name what the data is.")
     if media_type is not None and (not isinstance(media_type, str) or not media_type.strip()):
         raise InvalidArtifact(
@@ -288,6 +297,10 @@ def _check_words(kind: object, media_type: object, label: object) -> None:
         )
     if label is not None and not isinstance(label, str):
         raise InvalidArtifact("label", "expected `label` to be text or None. Pass a few words.")
+
+
+def _is_storable(text: str) -> bool:
+    return "\x00" not in text and not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def _stated_expiry(expires_at: datetime | None, ttl: timedelta | None, clock: Any) -> int | None:
@@ -358,6 +371,14 @@ def _gone(ref: str, by: str | None, why: str | None) -> ArtifactGone:
         raise invalid(error) from None
 
 
+def _put_refusal(error: RefledgerError) -> RefledgerError:
+    """What the caller of a put is told: a text that no log can hold is an argument to correct."""
+    if not isinstance(error, NotCanonical):
+        return error
+    field = error.path.removeprefix("$.")
+    return InvalidArtifact(field, f"expected `{field}` to be text that the log can hold: {error.reason}. Correct it.")
+
+
 def _cause_of(error: RefledgerError) -> Cause:
     if isinstance(error, UnknownParentRef):
         return "unknown_parent"
@@ -400,7 +421,7 @@ def _cursor(position: int, scope: str, kind: str | None) -> str:
 
 def _read_cursor(cursor: object, scope: str, kind: str | None) -> int:
     head, _, tail = cursor.partition(".") if isinstance(cursor, str) else ("", "", "")
-    if not (head.isascii() and head.isdigit()) or tail != _listing(scope, kind, int(head)):
+    if not (head.isascii() and head.isdigit() and len(head) < 19) or tail != _listing(scope, kind, int(head)):
         raise InvalidArtifact("cursor", "expected a cursor that a listing of the same scope and kind handed out. Start again without one.")
     return int(head)
 

@@ -195,7 +195,7 @@ class _Counts:
 def _payloads(reads: Reads) -> tuple[Verdict, Verdict]:
     present = Verdict("payloads present", "are the bytes of every live artifact there?")
     match = Verdict("payloads match", "are they what the artifact's digest says?")
-    payloads = Payloads(reads.connection)
+    payloads = Payloads(reads.connection, reads.folder)
     for artifact in _artifacts(reads):
         if artifact.gone is not None:
             continue

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from refledger.contract import ArtifactMeta, ArtifactStore
+from refledger.contract import ArtifactMeta, ArtifactStore, Page
 from refledger.payloads import text_of
 from refledger_schema.digests import digest_of
 from refledger_schema.errors import ArtifactIntegrity, InvalidDeclaration, TooLarge
@@ -102,8 +102,7 @@ def assert_tool_wants(tool_name: str, wants: ToolWants | None, input_schema: Sch
         raise _bad_declaration(
             tool_name, None, "expected at least one argument with its kind; found none. Name them, or leave `wants` out."
         )
-    if len(wants) > MAX_WANTS:
-        raise TooLarge(f"the wants of tool {shown(tool_name)}", MAX_WANTS, len(wants))
+    _assert_bounds(tool_name, wants)
     for argument, kind in wants.items():
         _assert_kind(tool_name, argument, kind)
         _assert_in_schema(tool_name, argument, input_schema)
@@ -119,15 +118,16 @@ def resolve_tool_wants(
 ) -> WantsResolution:
     """Resolve a call's ref arguments over any store. Every argument is judged before it answers; nothing is recorded.
 
-    A fault of the store is raised, never made a refusal.
+    A fault of the store is raised, never made a refusal. Raises `InvalidDeclaration` for kinds that `assert_tool_wants` refuses.
     """
     judgements = tuple(
         _looked_up(store, scope, judgement) if judgement.outcome == "resolved" else judgement
-        for judgement in judged(wants, args, input_schema)
+        for judgement in judged(tool_name, wants, args, input_schema)
     )
     if not any(judgement.outcome == "refused" for judgement in judgements):
         return resolution(args, judgements)
-    offers = [offers_of(kind, *_live(store, scope, kind)) for kind in refused_kinds(judgements)]
+    damaged = damaged_refs(judgements)
+    offers = [offers_of(kind, *_live(store, scope, kind, damaged)) for kind in refused_kinds(judgements)]
     return refusal_of(refused_event(tool_name, judgements, offers), judgements)
 
 
@@ -143,10 +143,12 @@ def wants_needs_store_refusal(tool_name: str, wants: ToolWants) -> str:
 # --- the judgement, shared by both doors -----------------------------------------------------------------------------------
 
 
-def judged(wants: ToolWants, args: Mapping[str, Any], input_schema: Schema | None) -> Iterable[Judgement]:
+def judged(tool: str, wants: ToolWants, args: Mapping[str, Any], input_schema: Schema | None) -> Iterable[Judgement]:
     """Each declared argument as far as the call alone decides. `resolved` means here: a text that is yet to be looked up."""
     required = _required(input_schema)
+    _assert_bounds(tool, wants)
     for argument, kind in wants.items():
+        _assert_kind(tool, argument, kind)
         spoken = args.get(argument)
         kind_of_value = spoken_as(spoken) if argument in args else "absent"
         judgement = Judgement(argument, kind, spoken, kind_of_value, "resolved")
@@ -173,10 +175,17 @@ def refused_kinds(judgements: Sequence[Judgement]) -> list[str]:
     return list(dict.fromkeys(judgement.wanted for judgement in judgements if judgement.outcome == "refused"))
 
 
+def damaged_refs(judgements: Iterable[Judgement]) -> frozenset[str]:
+    """The artifacts that this dispatch found damaged: they are known to be from now on, so its refusal must not offer them."""
+    return frozenset(
+        judgement.meta.ref for judgement in judgements if judgement.meta is not None and judgement.cause in ("corrupt", "undecodable")
+    )
+
+
 def offers_of(kind: str, newest: Sequence[ArtifactMeta], total: int) -> tuple[Offers, dict[str, str]]:
     """What a refusal offers of one kind, and the labels as shown."""
     offered = tuple(OfferedRef(ref=meta.ref, bytes=meta.bytes) for meta in newest[:MAX_OFFERED])
-    labels = {meta.ref: harmless(meta.label) for meta in newest[:MAX_OFFERED] if meta.label}
+    labels = {meta.ref: label for meta in newest[:MAX_OFFERED] if meta.label and (label := harmless(meta.label)).strip(" ")}
     return Offers(kind=kind, refs=offered, total=max(total, len(offered))), labels
 
 
@@ -243,8 +252,12 @@ def spoken_as(value: object) -> SpokenAs:
 
 def slips(spoken: str) -> list[str]:
     """The refs that trimming or unquoting the spoken text would give."""
-    bare = spoken.strip().strip("'\"`“”‘’<>()[]{}").strip()
+    bare = spoken.strip(_AROUND)
     return [bare] if bare != spoken and is_ref(bare) else []
+
+
+_BLANK = "".join(char for char in map(chr, range(0x3001)) if char.isspace()) + "\ufeff"
+_AROUND = _BLANK + "'\"`´“”„‘’‚«»‹›<>()[]{}"
 
 
 # --- over a bare store -----------------------------------------------------------------------------------------------------
@@ -268,9 +281,24 @@ def _looked_up(store: ArtifactStore, scope: Scope, judgement: Judgement) -> Judg
     return replace(judgement, meta=stored.meta, data=stored.data)
 
 
-def _live(store: ArtifactStore, scope: Scope, kind: str) -> tuple[Sequence[ArtifactMeta], int]:
-    page = store.list(scope, kind=kind, limit=MAX_OFFERED)
-    return page.artifacts, len(page.artifacts) if page.total is None else page.total
+def _live(store: ArtifactStore, scope: Scope, kind: str, damaged: frozenset[str]) -> tuple[Sequence[ArtifactMeta], int]:
+    """The newest that may be offered, and how many there are: without those found damaged, as far as the store still lists them."""
+    page = store.list(scope, kind=kind, limit=MAX_OFFERED + len(damaged))
+    sound = [meta for meta in page.artifacts if meta.ref not in damaged]
+    listed = _counted(store, scope, kind, page) if page.total is None else page.total
+    return sound, listed - (len(page.artifacts) - len(sound))
+
+
+def _counted(store: ArtifactStore, scope: Scope, kind: str, page: Page) -> int:
+    """How many a store lists that does not count them itself: all its pages are walked, so that no sentence says fewer."""
+    count = len(page.artifacts)
+    while page.cursor is not None:
+        page = store.list(scope, kind=kind, limit=_PAGE, cursor=page.cursor)
+        count += len(page.artifacts)
+    return count
+
+
+_PAGE = 1_000
 
 
 # --- pieces ----------------------------------------------------------------------------------------------------------------
@@ -312,6 +340,13 @@ def _required(input_schema: Schema | None) -> frozenset[str]:
     return frozenset(name for name in required if isinstance(name, str)) if isinstance(required, (list, tuple)) else frozenset()
 
 
+def _assert_bounds(tool: str, wants: ToolWants) -> None:
+    if not isinstance(tool, str) or not 1 <= len(tool) <= MAX_NAME:
+        raise InvalidDeclaration(f"wants: expected the tool's name to be text of 1 to {MAX_NAME} characters. Name the tool.")
+    if len(wants) > MAX_WANTS:
+        raise TooLarge(f"the wants of tool {shown(tool)}", MAX_WANTS, len(wants))
+
+
 def _assert_kind(tool: str, argument: object, kind: object) -> None:
     if not isinstance(argument, str) or not argument or len(argument) > MAX_NAME:
         raise _bad_declaration(tool, None, f"expected argument names to be text of 1 to {MAX_NAME} characters. Name the argument.")
@@ -325,17 +360,43 @@ def _assert_kind(tool: str, argument: object, kind: object) -> None:
 
 def _assert_in_schema(tool: str, argument: str, input_schema: Schema | None) -> None:
     properties = input_schema.get("properties") if isinstance(input_schema, Mapping) else None
-    if not isinstance(properties, Mapping):
+    if not isinstance(properties, (Mapping, list, tuple)):
         return
-    if argument not in properties:
+    if not isinstance(properties, Mapping) or argument not in properties:
         raise _bad_declaration(
             tool, argument, "expected the argument among the schema's `properties`, or the model can never fill it. Add it there."
         )
-    declared = properties[argument].get("type") if isinstance(properties[argument], Mapping) else None
-    if declared is not None and declared != "string":
+    declared = properties[argument]
+    if (isinstance(declared, Mapping) and declared.get("type", "string") != "string") or not _admits_text(declared):
         raise _bad_declaration(
             tool, argument, 'expected its schema type to be "string", since the model passes a ref and never the data. Change the type.'
         )
+
+
+def _admits_text(schema: object, depth: int = 0) -> bool:
+    """Whether a text can pass the schema at all, as far as its type, constants and alternatives tell. In doubt it can."""
+    if schema is False:
+        return False
+    if not isinstance(schema, Mapping) or depth > _SCHEMA_DEPTH:
+        return True
+    types = schema.get("type", "string")
+    values = schema.get("enum", [schema["const"]] if "const" in schema else [""])
+    every, some, one = ([_admits_text(part, depth + 1) for part in _parts(schema, key)] for key in ("allOf", "anyOf", "oneOf"))
+    return (
+        (types == "string" or (isinstance(types, (list, tuple)) and "string" in types))
+        and (not isinstance(values, (list, tuple)) or any(isinstance(value, str) for value in values))
+        and all(every)
+        and all(any(alternatives) for alternatives in (some, one) if alternatives)
+    )
+
+
+def _parts(schema: Schema, key: str) -> Sequence[object]:
+    parts = schema.get(key)
+    return parts if isinstance(parts, (list, tuple)) else ()
+
+
+_SCHEMA_DEPTH = 8
+"""How deep alternatives are followed; a declaration is judged, not a schema."""
 
 
 def _bad_declaration(tool: str, argument: str | None, message: str) -> InvalidDeclaration:

@@ -92,7 +92,7 @@ def reading(log: pa.Table) -> Iterator[duckdb.DuckDBPyConnection]:
 
     Only what this connection registers or makes TEMPORARY is its own, so it is not for anybody else's SQL.
     """
-    connection = _shared(os.getpid()).cursor()
+    connection = _shared().cursor()
     try:
         connection.register("log_events", log)
         yield connection
@@ -141,8 +141,8 @@ def statement_of(name: str) -> str:
 
 
 @cache
-def _shared(process: int) -> duckdb.DuckDBPyConnection:
-    """The catalogue of this process, over no log. One for each process: a connection does not survive a fork."""
+def _shared() -> duckdb.DuckDBPyConnection:
+    """The catalogue of this process, over no log."""
     from refledger_schema.arrow import LOG_SCHEMA
 
     connection = _empty({"threads": 1})
@@ -150,6 +150,11 @@ def _shared(process: int) -> duckdb.DuckDBPyConnection:
     _create(connection)
     connection.unregister("log_events")
     return connection
+
+
+if hasattr(os, "register_at_fork"):
+    # A database that is open across a fork keeps the child from exiting: DuckDB waits there for threads of the parent.
+    os.register_at_fork(before=_shared.cache_clear)
 
 
 def _empty(options: dict[str, bool | int] | None = None) -> duckdb.DuckDBPyConnection:

@@ -64,7 +64,8 @@ def canonical_json(value: object) -> str:
     """The one text of an event value, which is hashed and stored: RFC 8785 (JCS).
 
     `value` is built of dict with text keys, list, tuple, str, bool, None, int within ±(2^53−1) and finite float. Keys are sorted by UTF-16
-    code units (RFC 8785 section 3.2.3), and Unicode is not normalised.
+    code units (RFC 8785 section 3.2.3), and Unicode is not normalised. A float from 2^53 up to 1e21 is written without a point, and what
+    is read back is then an integer too large to be written again.
 
     Raises `NotCanonical`, with the path, for all else: NaN and infinities, larger integers, lone surrogates and NUL in texts and keys (no
     database of ours keeps them), keys that are not text, other types, more than `MAX_DEPTH` levels, a container that contains itself.
@@ -85,7 +86,8 @@ def payload_json(value: object, *, max_depth: int = MAX_PAYLOAD_DEPTH) -> str:
     types (dates, sets, bytes, …), a container that contains itself. Raises `TooLarge` for more than `max_depth` levels, whose `found` is
     the first level too many, since the levels below it are not looked at.
     """
-    text = _by_c_encoder(_c_ordered, value, max_depth, _PRINTABLE_INTEGER)
+    # The look at the value does not notice a cycle, so it goes no deeper than a payload ordinarily may.
+    text = _by_c_encoder(_c_ordered, value, min(max_depth, MAX_PAYLOAD_DEPTH), _PRINTABLE_INTEGER)
     if text is None or not (text.isascii() or _is_well_formed(text)):
         return _Writer(replace(_PAYLOAD, max_depth=max_depth)).text(value)
     return text
@@ -143,7 +145,7 @@ def _by_c_encoder(encode: Callable[[object], str], value: object, max_depth: int
         return None
     try:
         return encode(value if fit == "as it is" else _whole_floats_as_integers(value))
-    except RecursionError:  # a bound of thousands of levels, or little of the host's stack left
+    except RecursionError:  # the host has left us little of its stack
         return None
 
 
@@ -357,6 +359,8 @@ _WORDS: dict[object, str] = {True: "true", False: "false", None: "null"}
 _COMMON: dict[type, Callable[..., str]] = {float: ecmascript_number, bool: _WORDS.__getitem__, type(None): _WORDS.__getitem__}
 _CANONICAL = _Form({**_COMMON, str: _canonical_text, int: _canonical_integer}, _sorted_members, MAX_DEPTH, _past_event_depth)
 _PAYLOAD = _Form({**_COMMON, str: _payload_text, int: _payload_integer}, dict.items, MAX_PAYLOAD_DEPTH, _past_payload_depth)
+_JUDGED = replace(_PAYLOAD, scalars={**_PAYLOAD.scalars, int: lambda value: "0"}, max_depth=sys.maxsize)
+"""A payload read, whose text nobody asks for: any integer will do, and long ones are slow to print."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,7 +391,7 @@ def _parsed_with_care(source: str) -> JsonValue:
         raise NotCanonical("$", f"expected one JSON text; it goes wrong at character {error.pos:,}.") from None
     except RecursionError:
         raise NotCanonical("$", "expected a text that can be read; it is nested too deeply.") from None
-    _Writer(replace(_PAYLOAD, max_depth=sys.maxsize)).text(value)
+    _Writer(_JUDGED).text(value)
     return value
 
 
@@ -415,7 +419,14 @@ def _finite(number: str) -> float:
 
 
 def _integer_of_any_length(digits: str) -> int:
-    return int(Decimal(digits))  # int(digits) obeys a limit that is the host's to set
+    """int(digits) past the limit that the host sets, by halves: the time then grows less than with the square of the length."""
+    if len(digits) < 640:
+        return int(digits)
+    if digits.startswith("-"):
+        return -_integer_of_any_length(digits[1:])
+    half = len(digits) // 2
+    power: int = 10**half
+    return _integer_of_any_length(digits[:-half]) * power + _integer_of_any_length(digits[-half:])
 
 
 # What the first reader stops at, the second reads for the writer to name.

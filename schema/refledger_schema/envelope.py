@@ -98,13 +98,19 @@ class Prepared:
 
 
 def prepare(draft: Draft, event_id: str) -> Prepared:
-    """Encode a draft, outside any lock. Raises `NotCanonical` for a value that no leaf can carry."""
+    """Encode a draft, outside any lock.
+
+    Raises `NotCanonical` for a value that no leaf can carry, and `TooLarge` for a draft whose leaf is past its bound wherever it stands.
+    """
     body, texts = draft.event.split()
     body_text = canonical_json(body)
     texts_text = canonical_json(texts) if texts else None
     salt = secrets.token_bytes(_SALT)
     private = private_hash(salt, draft.scope, texts_text)
-    return Prepared(draft, event_id, body_text, texts_text, salt, private)
+    prepared = Prepared(draft, event_id, body_text, texts_text, salt, private)
+    if len(body_text) > MAX_LEAF // 8:
+        placed(prepared, log_id="", position=1, recorded_us=1, scope_key=None, scope_seq=None)
+    return prepared
 
 
 def placed(prepared: Prepared, *, log_id: str, position: int, recorded_us: int, scope_key: str | None, scope_seq: int | None) -> Row:

@@ -135,6 +135,8 @@ class LogOpened(Event):
     """Retention: live bytes in a scope at most."""
     max_count: Count | None = None
     """Retention: live artifacts in a scope at most."""
+    payloads: Literal["database", "folder"] = "database"
+    """Where large payloads live."""
     redaction: Name | None = None
     """Name of the redaction in force."""
     signing_key: Name | None = None

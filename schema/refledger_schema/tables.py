@@ -251,7 +251,7 @@ class Receipt(Table, table=True):
 
 
 class Payload(Table, table=True):
-    """The bytes behind artifacts, once a scope and digest. Large ones are in chunks under an upload."""
+    """Where the bytes behind artifacts are, once a scope and digest: in the row, in chunks under an upload, or in a file."""
 
     __tablename__ = "payloads"
     __table_args__ = (Index("uq_payloads_scope_digest", "scope", "digest", unique=True), STRICT)
@@ -262,6 +262,7 @@ class Payload(Table, table=True):
     size: int = _column(Integer)
     data: bytes | None = _optional(LargeBinary)
     upload: str | None = _optional(Text)
+    file: str | None = _optional(Text)
 
 
 class PayloadChunk(Table, table=True):
@@ -289,13 +290,13 @@ class Content(Table, table=True):
 
 
 class RunHolder(Table, table=True):
-    """Which session holds a run open. Of a run whose session is dead, observations may have been lost."""
+    """Which sessions hold a run open. Of a run held by a session that is dead, observations may have been lost."""
 
     __tablename__ = "run_holders"
     __table_args__ = (BY_KEY,)
 
     run_id: str = _key(Text)
-    session: str = _column(Text)
+    session: str = _key(Text)
 
 
 PROJECTIONS: tuple[str, ...] = ("head", "scopes", "kind_counts", "artifacts", "edges", "runs", "answers", "receipts")

@@ -3,7 +3,8 @@
 A renderer is never changed once released, and never removed, so that the sentence a model read can be made again, byte for
 byte, for as long as the event keeps its texts. A new wording is a new function under a new number.
 
-What comes from labels, kinds and spoken texts is made harmless first (`shown`): it can plant neither a ref nor a sentence.
+What comes from labels, kinds and names is made harmless first (`shown`): it can plant neither a ref nor a sentence. What the
+model itself spoke is given back to it in quotes (`as_spoken`), refs included, so that it can see its slip.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import re
 from collections.abc import Callable, Mapping
 
 from refledger_schema.events import DispatchRefused, JudgedArgument, Offers
-from refledger_schema.refs import is_ref
 
 REFUSED_PREFIX = "refused: "
 """The first words of every refusal that a model reads (seed `refusal.d.ts`): they say what the text is."""
@@ -20,6 +20,14 @@ MAX_SHOWN = 80
 """How much of a foreign text a model is shown, in characters."""
 LATEST = 1
 _LIKE_A_REF = re.compile(r"art_[0-9A-Za-z]{22}")
+_CUT_REF = re.compile(r"art_[0-9A-Za-z]*\Z")
+# Written out, since what Python calls printable changes with its version, and a sentence must not: controls, white space beside the
+# space, format characters (directions, tags), variation selectors, fillers that show nothing, surrogates, private use.
+_UNSHOWN = re.compile(
+    "[\x00-\x1f\x7f-\xa0\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f"
+    "\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ud800-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff]"
+)
 
 
 def dispatch_sentence(event: DispatchRefused) -> str:
@@ -39,16 +47,23 @@ def shown(text: str) -> str:
 
 def harmless(text: str) -> str:
     """A foreign text made safe to show: one line, bounded, and no ref in it that could be taken for an offer."""
-    return bounded(_LIKE_A_REF.sub("art_…", one_line(text)))
+    return bounded(_LIKE_A_REF.sub("art_…", _UNSHOWN.sub(" ", text)))
+
+
+def as_spoken(text: str) -> str:
+    """The model's own words, quoted: white space at the ends stays, so that a slip shows; empty where nothing of it shows."""
+    visible = _UNSHOWN.sub(" ", text)
+    return quoted(bounded(visible)) if visible.strip(" ") else ""
 
 
 def one_line(text: str) -> str:
     """A text without control characters, line breaks and runs of white space."""
-    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    return " ".join(word for word in _UNSHOWN.sub(" ", text).split(" ") if word)
 
 
 def bounded(text: str) -> str:
-    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
+    """At most `MAX_SHOWN` characters. The cut never makes a ref of what was a longer word."""
+    return text if len(text) <= MAX_SHOWN else _CUT_REF.sub("art_", text[: MAX_SHOWN - 1]) + "…"
 
 
 def quoted(text: str) -> str:
@@ -64,22 +79,22 @@ def _dispatch_1(event: DispatchRefused) -> str:
 
 def _argument_1(event: DispatchRefused, argument: JudgedArgument) -> str:
     offers = next((offer for offer in event.offers if offer.kind == argument.wanted), None)
-    hint = f" The live ref {argument.meant} is spelled almost like it." if argument.meant is not None else ""
+    hint = f" Without what stands around it, it is the live ref {argument.meant}: pass just that." if argument.meant is not None else ""
     return f"{_complaint_1(event, argument)}{hint} {_offer_1(argument.wanted, offers, event.labels or {})}"
 
 
 def _complaint_1(event: DispatchRefused, argument: JudgedArgument) -> str:
-    name, wanted = shown(argument.argument), shown(argument.wanted)
+    name = shown(argument.argument)
     if argument.reason == "invalid-input":
         if argument.spoken_as == "absent":
-            return f"Argument {name} is required and was not given; it takes a ref of kind {wanted}."
-        return f"Argument {name} takes a ref of kind {wanted} as text, not {_SPOKEN_AS_1[argument.spoken_as]}."
+            return f"Argument {name} is required and was not given; it takes a ref of kind {shown(argument.wanted)}."
+        return f"Argument {name} takes a ref of kind {shown(argument.wanted)} as text, not {_SPOKEN_AS_1[argument.spoken_as]}."
     spoken = _spoken_1(event, argument)
     if argument.reason == "kind-mismatch":
-        return f"Argument {name} wants kind {wanted}, and {spoken} is of kind {shown(argument.actual or '')}."
+        return f"Argument {name} takes a ref of kind {shown(argument.wanted)}, and {spoken} is of kind {shown(argument.actual or '')}."
     if argument.reason == "digest-mismatch":
-        return f"Argument {name}: the data behind {spoken} is damaged and was not passed on; kind {wanted} is wanted."
-    return f"Argument {name}: {spoken} is missing or expired; kind {wanted} is wanted."
+        return f"Argument {name}: the data behind {spoken} is damaged and was not passed on."
+    return f"Argument {name}: {spoken} is missing or expired."
 
 
 _SPOKEN_AS_1: Mapping[str, str] = {
@@ -95,13 +110,8 @@ _SPOKEN_AS_1: Mapping[str, str] = {
 
 
 def _spoken_1(event: DispatchRefused, argument: JudgedArgument) -> str:
-    if argument.ref is not None:
-        return argument.ref
-    text = (event.spoken or {}).get(argument.argument)
-    if text is None:
-        return f"what was passed ({argument.spoken_length or 0:,} characters)"
-    # The model's own words, given back to it: what it spelled stays recognisable, refs included.
-    return text if is_ref(text) else quoted(bounded(one_line(text)))
+    text = argument.ref or (event.spoken or {}).get(argument.argument) or ""
+    return as_spoken(text) or f"what was passed ({_count(argument.spoken_length or 0, 'character')})"
 
 
 def _offer_1(kind: str, offers: Offers | None, labels: Mapping[str, str]) -> str:
@@ -114,7 +124,11 @@ def _offer_1(kind: str, offers: Offers | None, labels: Mapping[str, str]) -> str
 
 def _line_1(ref: str, size: int, label: str | None) -> str:
     named = "" if label is None else f"{shown(label)}, "
-    return f"{ref} ({named}{size:,} bytes)"
+    return f"{ref} ({named}{_count(size, 'byte')})"
+
+
+def _count(number: int, unit: str) -> str:
+    return f"{number:,} {unit}" if number == 1 else f"{number:,} {unit}s"
 
 
 RENDERERS: Mapping[int, Callable[[DispatchRefused], str]] = {1: _dispatch_1}

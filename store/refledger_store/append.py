@@ -12,6 +12,7 @@ from refledger_schema.events import ArtifactGone, LogOpened
 from refledger_schema.merkle import Frontier
 from refledger_schema.refs import mint_event_id
 from refledger_schema.scopes import Scope
+from refledger_store.folder import Folder
 from refledger_store.payloads import Bytes, Payloads
 from refledger_store.projections import Projection
 from refledger_store.reads import Connection, Reads
@@ -41,8 +42,8 @@ class Locked(Reads):
     `now_us` is the `recorded_us` of whatever is decided.
     """
 
-    def __init__(self, connection: Connection, head: Head, now_us: int) -> None:
-        super().__init__(connection)
+    def __init__(self, connection: Connection, folder: Folder | None, head: Head, now_us: int) -> None:
+        super().__init__(connection, folder)
         self.head = head
         self.now_us = now_us
 
@@ -86,25 +87,36 @@ class Frame:
     session: str
     opening: Callable[[], LogOpened | None]
     """The configuration to record before the first event, until it was."""
+    folder: Folder | None = None
+    """Where payloads in files are."""
 
 
-def append(connection: Connection, frame: Frame, decide: Decide[T], before: Sequence[Prepared] = ()) -> tuple[Appended[T], int]:
-    """Append what `decide` decides, behind the observations in `before`. Returns with it roughly how many bytes were written.
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What an append leaves to do after its commit."""
+
+    size: int = 0
+    """Roughly how many bytes it wrote."""
+    orphaned: Sequence[str] = ()
+    """Payload files that nothing names any more."""
+
+
+def append(connection: Connection, frame: Frame, decide: Decide[T], before: Sequence[Prepared] = ()) -> tuple[Appended[T], Written]:
+    """Append what `decide` decides, behind the observations in `before`. Returns with it what is left to do after the commit.
 
     The caller holds the lock and the transaction, commits, and only then tells anybody.
     """
-    state = _look(connection, frame.clock())
+    state = Locked(connection, frame.folder, look_head(connection), frame.clock())
+    # What waited stands in front of what is decided, so the decision looks at a state that holds it.
+    observed = _record(state, frame, before)
     decision = decide(state)
-    if not decision.drafts and not before:
-        _hold(connection, decision, frame.session)
-        return Appended(decision.result, ()), 0
-    drafts = [*_opening(state, frame), *before, *_swept(state, decision), *decision.drafts]
-    rows = _place(state, frame.log_id, [_prepared(draft) for draft in drafts])
-    connection.executemany(_SQL["insert_event"], [_values(row) for row, _ in rows])
-    _project(connection, rows)
-    written = _keep(connection, decision, rows)
+    decided = _record(state, frame, [*_swept(state, decision), *decision.drafts])
     _hold(connection, decision, frame.session)
-    _move_head(connection, state.head, rows)
+    rows = [*observed, *decided]
+    if not rows:
+        return Appended(decision.result, ()), Written()
+    written = _keep(connection, decision, rows)
+    move_head(connection, state.head)
     return Appended(decision.result, tuple(row for row, _ in rows)), written
 
 
@@ -122,8 +134,16 @@ def look_head(connection: Connection) -> Head:
         ) from None
 
 
-def _look(connection: Connection, now_us: int) -> Locked:
-    return Locked(connection, look_head(connection), now_us)
+def _record(state: Locked, frame: Frame, drafts: Sequence[Draft | Prepared]) -> list[tuple[Row, Prepared]]:
+    """Place, insert and project; the state's head moves along."""
+    if not drafts:
+        return []
+    prepared = [_prepared(draft) for draft in (*_opening(state, frame), *drafts)]
+    rows = _place(state, frame.log_id, prepared)
+    state.connection.executemany(_SQL["insert_event"], [_values(row) for row, _ in rows])
+    _project(state.connection, rows)
+    state.head = _moved(state.head, rows)
+    return rows
 
 
 def _prepared(draft: Draft | Prepared) -> Prepared:
@@ -176,7 +196,7 @@ def _project(connection: Connection, rows: Sequence[tuple[Row, Prepared]]) -> No
         projection.apply(row, prepared.draft.event)
 
 
-def _keep(connection: Connection, decision: Decision[Any], rows: Sequence[tuple[Row, Prepared]]) -> int:
+def _keep(connection: Connection, decision: Decision[Any], rows: Sequence[tuple[Row, Prepared]]) -> Written:
     """Link the payloads and texts, and free the payloads of what left."""
     payloads = Payloads(connection)
     for kept in decision.payloads:
@@ -187,7 +207,8 @@ def _keep(connection: Connection, decision: Decision[Any], rows: Sequence[tuple[
         if isinstance(prepared.draft.event, ArtifactGone) and row.scope is not None:
             payloads.free(row.scope, prepared.draft.event.ref)
     written = sum(len(row.body) + len(row.texts or "") + 600 for row, _ in rows)
-    return written + sum(kept.size for kept in decision.payloads) + sum(map(len, decision.content.values()))
+    written += sum(len(kept.data or b"") for kept in decision.payloads) + sum(map(len, decision.content.values()))
+    return Written(written, payloads.orphaned)
 
 
 def _hold(connection: Connection, decision: Decision[Any], session: str) -> None:
@@ -197,13 +218,14 @@ def _hold(connection: Connection, decision: Decision[Any], session: str) -> None
         connection.execute(_SQL["release_run"], {"run_id": decision.releases})
 
 
-def _move_head(connection: Connection, head: Head, rows: Sequence[tuple[Row, Prepared]]) -> None:
+def _moved(head: Head, rows: Sequence[tuple[Row, Prepared]]) -> Head:
+    """The head behind `rows`."""
     frontier, configuration = head.frontier, head.configuration
     for row, prepared in rows:
         frontier = frontier.append(row.leaf_hash)
         if isinstance(prepared.draft.event, LogOpened):
             configuration = row.body
-    move_head(connection, Head(rows[-1][0].position, rows[-1][0].recorded_us, frontier, configuration))
+    return Head(rows[-1][0].position, rows[-1][0].recorded_us, frontier, configuration)
 
 
 def move_head(connection: Connection, head: Head) -> None:

@@ -25,16 +25,35 @@ class Lost:
     first_us: int = 0
     last_us: int = 0
 
+    def add(self, other: Lost) -> None:
+        if other.count:
+            self.first_us = min(self.first_us, other.first_us) if self.count else other.first_us
+            self.last_us = max(self.last_us, other.last_us) if self.count else other.last_us
+            self.count += other.count
+
 
 @dataclass(slots=True)
 class Waiting:
-    """What waits for one run, in the order it was observed."""
+    """What waits for one run, in the order it was observed: each observation with its texts."""
 
     scope: Scope
     run_id: str | None
-    drafts: list[Prepared] = field(default_factory=list)
-    content: Content = field(default_factory=dict)
+    observed: list[tuple[Prepared, Content]] = field(default_factory=list)
     lost: Lost = field(default_factory=Lost)
+
+    @property
+    def drafts(self) -> list[Prepared]:
+        return [draft for draft, _ in self.observed]
+
+    @property
+    def content(self) -> Content:
+        return {key: text for _, content in self.observed for key, text in content.items()}
+
+    def lose_the_oldest(self, kept: int) -> None:
+        """Lose, and count, what is more than `kept`."""
+        while len(self.observed) > kept:
+            made_us = self.observed.pop(0)[0].draft.occurred_us or 0
+            self.lost.add(Lost(1, made_us, made_us))
 
     def gap(self) -> list[Prepared]:
         """The gap to record in front of what waits, if something was lost."""
@@ -56,11 +75,9 @@ class Observations:
         assert draft.draft.scope is not None
         with self._lock:
             waiting = self._waiting.setdefault(key, Waiting(draft.draft.scope, draft.draft.run_id))
-            if len(waiting.drafts) >= CAPACITY:
-                self._lose(waiting, waiting.drafts.pop(0))
-            waiting.drafts.append(draft)
-            waiting.content.update(content)
-            return len(waiting.drafts) >= CAPACITY
+            waiting.observed.append((draft, dict(content)))
+            waiting.lose_the_oldest(CAPACITY)
+            return len(waiting.observed) >= CAPACITY
 
     def take(self, key: str) -> Waiting | None:
         """What waits under the key, which the caller now owns: to commit it, or to `give_back`."""
@@ -72,20 +89,11 @@ class Observations:
         with self._lock:
             since = self._waiting.get(key)
             if since is not None:
-                taken.drafts += since.drafts
-                taken.content.update(since.content)
-            while len(taken.drafts) > CAPACITY:
-                self._lose(taken, taken.drafts.pop(0))
+                taken.observed += since.observed
+                taken.lost.add(since.lost)
+            taken.lose_the_oldest(CAPACITY)
             self._waiting[key] = taken
 
     def keys(self) -> list[str]:
         with self._lock:
             return list(self._waiting)
-
-    @staticmethod
-    def _lose(waiting: Waiting, draft: Prepared) -> None:
-        made_us = draft.draft.occurred_us or 0
-        if not waiting.lost.count:
-            waiting.lost.first_us = made_us
-        waiting.lost.count += 1
-        waiting.lost.last_us = made_us

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from refledger_schema.envelope import Row
+from refledger_store.folder import Folder
 from refledger_store.statements import statements
 
 _SQL = statements("reads")
@@ -109,8 +110,10 @@ class ReceiptState:
 class Reads:
     """The questions, over one connection and so over one snapshot."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, folder: Folder | None = None) -> None:
         self.connection = connection
+        self.folder = folder
+        """Where payloads in files are, for those who load them."""
 
     def artifact(self, ref: str) -> Artifact | None:
         """The artifact of a ref, in whatever scope: the caller compares scopes."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from pathlib import Path
 
 from refledger_schema.refs import mint_event_id
@@ -24,16 +25,20 @@ class Sessions:
         self._path = path
         self.mine = mint_event_id()
         self._file: int | None = None
+        self._pid = os.getpid()
+        self._beginning = threading.Lock()
 
     def begin(self) -> None:
         """Show that this session is alive, from here until it ends or its process does."""
-        if self._file is not None or fcntl is None:
-            return
-        self._file = os.open(self._file_of(self.mine), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        fcntl.flock(self._file, fcntl.LOCK_EX)
+        # Two threads would open the file twice, and the second wait for the first one's lock for ever.
+        with self._beginning:
+            if self._file is not None or fcntl is None:
+                return
+            self._file = os.open(self._file_of(self.mine), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            fcntl.flock(self._file, fcntl.LOCK_EX)
 
     def end(self) -> None:
-        if self._file is None:
+        if self._file is None or os.getpid() != self._pid:
             return
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._file_of(self.mine))

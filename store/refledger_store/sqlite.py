@@ -15,7 +15,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -98,8 +98,11 @@ class SqliteEngine:
     # --- using -----------------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """Hold the append lock and a write transaction; commit at the end of the block, or roll back what it raised from."""
+    def writing(self, undone: Callable[[], None] | None = None) -> Iterator[sqlite3.Connection]:
+        """Hold the append lock and a write transaction; commit at the end of the block, or roll back what it raised from.
+
+        After a roll-back `undone` is called, before anybody else can write.
+        """
         deadline = time.monotonic() + self._lock_timeout
         if not self._writers.acquire(timeout=self._lock_timeout):
             raise LockTimeout(self._lock_timeout)
@@ -108,14 +111,18 @@ class SqliteEngine:
             with translated(self.path), self._flocked(deadline):
                 connection = self._writer
                 _begin_immediate(connection, self._lock_timeout)
+                committed = False
                 try:
                     yield connection
                     connection.execute("COMMIT")
-                except BaseException:
-                    # SQLite has already rolled back after some faults (a full disk), and says so.
-                    if connection.in_transaction:
-                        connection.execute("ROLLBACK")
-                    raise
+                    committed = True
+                finally:
+                    if not committed:
+                        # SQLite has already rolled back after some faults (a full disk), and says so.
+                        if connection.in_transaction:
+                            connection.execute("ROLLBACK")
+                        if undone is not None:
+                            undone()
                 self._fold()
         finally:
             self._writers.release()
@@ -182,7 +189,7 @@ class SqliteEngine:
             return
         self._unfolded = 0
         # The append is committed and acknowledged either way; a full disk is the next append's to report.
-        with contextlib.suppress(sqlite3.OperationalError):
+        with contextlib.suppress(sqlite3.Error):
             self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
 

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import hashlib
+import itertools
+import os
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
 from refledger_schema.envelope import Draft, prepare
-from refledger_schema.errors import LogCorrupt, StoreFault
+from refledger_schema.errors import LogCorrupt, RefledgerError, StoreFault
 from refledger_schema.events import LogGap, LogOpened
 from refledger_schema.refs import mint_event_id
-from refledger_schema.scopes import Scope, scope_of
+from refledger_schema.scopes import scope_of
 from refledger_store.append import Appended, Decide, Decision, Frame, Locked, append
-from refledger_store.observations import Observations
-from refledger_store.payloads import INLINE, Bytes, Payloads, mint_upload
+from refledger_store.folder import ABOVE, Folder
+from refledger_store.observations import Observations, Waiting
+from refledger_store.payloads import Bytes, Payloads, oldest_fresh, pieces
 from refledger_store.reads import Reads
 from refledger_store.retention import Retention
 from refledger_store.sessions import Sessions
-from refledger_store.sqlite import Durability, SqliteEngine
+from refledger_store.sqlite import Durability, SqliteEngine, translated
 from refledger_store.statements import statements
 
 ObservationsMode = Literal["buffered", "durable"]
+PayloadHome = Literal["database", "folder"]
 T = TypeVar("T")
 
 
@@ -36,6 +43,9 @@ class Configuration:
     observations: ObservationsMode = "buffered"
     record_content: bool = True
     retention: Retention = Retention()
+    payloads: PayloadHome = "database"
+    redaction: str | None = None
+    """The name of the redaction in force."""
 
     def event(self) -> LogOpened:
         return LogOpened(
@@ -46,6 +56,8 @@ class Configuration:
             ttl_us=self.retention.ttl_us,
             max_bytes=self.retention.max_bytes,
             max_count=self.retention.max_count,
+            payloads=self.payloads,
+            redaction=self.redaction,
         )
 
 
@@ -65,7 +77,15 @@ class Store:
         if not found:
             raise LogCorrupt(None, "expected the log's id; it is missing. Restore the log from a backup.")
         self.log_id: str = found[0][0]
-        self._frame = Frame(self.log_id, clock, self._sessions.mine, self._opening)
+        beside = Path(f"{engine.path}.payloads")
+        self._folder = Folder(beside) if configuration.payloads == "folder" else None
+        # What another process put into the folder is found whatever this one does with its own.
+        self._swept = False
+        self._frame = Frame(self.log_id, clock, self._sessions.mine, self._opening, Folder(beside))
+        self._pid = os.getpid()
+        self._closed = False
+        self._at_exit = _closer(weakref.ref(self))
+        atexit.register(self._at_exit)
 
     @classmethod
     def open(cls, path: Path, *, configuration: Configuration, clock: Callable[[], int], create: bool, lock_timeout: float) -> Store:
@@ -87,20 +107,30 @@ class Store:
         Closed: when this raises, nothing of the decision was kept, and what waited waits on.
         """
         self._tell_of_the_dead()
-        taken = None if key is None else self._observations.take(key)
-        try:
-            with self._engine.writing() as connection:
-                before = [*taken.gap(), *taken.drafts] if taken is not None else []
-                content = taken.content if taken is not None else {}
-                appended, written = append(connection, self._frame, _with_content(decide, content), before)
-                self._engine.appended(written)
-        except BaseException:
+        taken: Waiting | None = None
+
+        def give_back() -> None:
             if taken is not None and key is not None:
                 self._observations.give_back(key, taken)
-            raise
+
+        # Taken and given back under the lock: else another thread's append could overtake what this one holds in its hands.
+        with self._engine.writing(undone=give_back) as connection:
+            taken = None if key is None else self._observations.take(key)
+            before = [*taken.gap(), *taken.drafts] if taken is not None else []
+            content = taken.content if taken is not None else {}
+            appended, written = append(connection, self._frame, _with_content(decide, content), before)
+            self._engine.appended(written.size)
         if appended.rows:
             self._appended_before = True
+        self._remove(written.orphaned)
         return appended
+
+    def _remove(self, files: Iterable[str]) -> None:
+        """Remove payload files that no row names any more. A crash before this leaves them to the next sweep."""
+        if self._folder is not None:
+            for file in files:
+                with contextlib.suppress(OSError):
+                    self._folder.remove(file)
 
     def observe(self, key: str, draft: Draft, content: Mapping[tuple[str, str], bytes] | None = None) -> None:
         """Record an observation, best effort: in memory until the next append under `key`, or at once when so configured.
@@ -118,27 +148,69 @@ class Store:
         for waiting in [key] if key is not None else self._observations.keys():
             self.append(lambda state: Decision(None), key=waiting)
 
-    def upload(self, chunks: Iterable[bytes]) -> str:
-        """Write a large payload, a transaction a chunk, none of them long; the append links it. Says the upload's name."""
-        upload = mint_upload()
-        with self._engine.writing() as connection:
-            Payloads(connection).sweep_uploads(self.clock())
+    def receive(self, scope: str, chunks: Iterable[bytes]) -> Bytes:
+        """Take in a payload of any size, a piece at a time, ready for an append to link.
+
+        The lock is held for one piece at most, and memory holds no more. What is small enough is written by the append itself.
+        """
+        tally = _Tally()
+        source = tally.over(pieces(chunks))
+        first = next(source, b"")
+        if self._folder is not None:
+            return self._receive_file(self._folder, scope, tally, first, source)
+        second = next(source, None)
+        if second is None:
+            return Bytes(scope, tally.digest, tally.size, first)
+        upload = self._upload(itertools.chain((first, second), source))
+        return Bytes(scope, tally.digest, tally.size, None, upload=upload)
+
+    def discard(self, payload: Bytes) -> None:
+        """Drop what was received for an append that did not happen, unless it did. What cannot be dropped now is swept later."""
+        if payload.data is not None:
+            return
+        with contextlib.suppress(StoreFault, OSError), self._engine.writing() as connection:
+            payloads = Payloads(connection)
+            if payload.upload is not None and not payloads.links_to_upload(payload.upload):
+                payloads.drop_upload(payload.upload)
+            if payload.file is not None and self._folder is not None and not payloads.links_to_file(payload.file):
+                self._folder.discard(payload.file)
+
+    def _receive_file(self, folder: Folder, scope: str, tally: _Tally, first: bytes, rest: Iterator[bytes]) -> Bytes:
+        if len(first) <= ABOVE:
+            return Bytes(scope, tally.digest, tally.size, first)
+        self._sweep_once()
+        with translated(folder.root):
+            file = folder.write(itertools.chain((first,), rest))
+        return Bytes(scope, tally.digest, tally.size, None, file=file)
+
+    def _upload(self, chunks: Iterable[bytes]) -> str:
+        """Write the chunks of a large payload, a transaction each; says the upload's name."""
+        self._sweep_once()
+        upload = mint_event_id()
         for number, data in enumerate(chunks):
             with self._engine.writing() as connection:
                 Payloads(connection).keep_chunk(upload, number, data)
-            self._engine.appended(len(data))
+                self._engine.appended(len(data))
         return upload
 
-    def bytes_for(self, scope: str, digest: str, data: bytes) -> Bytes:
-        """A payload ready for an append: inline, or uploaded where it is large."""
-        if len(data) <= INLINE:
-            return Bytes(scope, digest, len(data), data)
-        upload = self.upload(data[start : start + INLINE] for start in range(0, len(data), INLINE))
-        return Bytes(scope, digest, len(data), None, upload)
+    def _sweep_once(self) -> None:
+        """Before a process's first upload: drop what others began long ago and never linked."""
+        if self._swept:
+            return
+        self._swept = True
+        with self._engine.writing() as connection:
+            payloads = Payloads(connection)
+            while payloads.sweep_uploads(self.clock()):
+                pass
+            if self._folder is not None:
+                for file in self._folder.names_before(oldest_fresh(self.clock())):
+                    if not payloads.links_to_file(file):
+                        self._folder.discard(file)
 
     def hold_run(self) -> None:
         """Show that this session is alive before it holds a run."""
-        self._sessions.begin()
+        with translated(self._engine.path):
+            self._sessions.begin()
 
     def rebuild(self) -> int:
         """Make the projections anew from the events; says how many events there were."""
@@ -149,12 +221,29 @@ class Store:
             return rebuild(connection)
 
     def close(self) -> None:
-        """Commit what waits, and close. Closing again does nothing. Raises `StoreFault` when what waits could not be kept."""
+        """Commit what waits, and close. Closing again does nothing. Raises `StoreFault` when what waits could not be kept.
+
+        What waits was observed by the process that opened the log: a fork of it closes nothing.
+        """
+        if self._closed or os.getpid() != self._pid:
+            return
+        self._closed = True
+        atexit.unregister(self._at_exit)
         try:
             self.flush()
+            self._release_runs()
         finally:
             self._sessions.end()
             self._engine.close()
+
+    def _release_runs(self) -> None:
+        """Let go of the runs that are still open: what they observed is committed, so nothing of them can be lost."""
+        mine = {"session": self._sessions.mine}
+        with self._engine.reading() as connection:
+            holds = connection.execute(statements("append")["held_by_session"], mine).fetchall()
+        if holds:
+            with self._engine.writing() as connection:
+                connection.execute(statements("append")["release_session"], mine)
 
     # --- reading -----------------------------------------------------------------------------------------------------------
 
@@ -162,13 +251,13 @@ class Store:
     def reading(self) -> Iterator[Reads]:
         """Every question over one snapshot. Keep the block short."""
         with self._engine.reading() as connection:
-            yield Reads(connection)
+            yield Reads(connection, self._frame.folder)
 
     @contextlib.contextmanager
     def bytes(self) -> Iterator[Payloads]:
         """Payloads and content over one snapshot."""
         with self._engine.reading() as connection:
-            yield Payloads(connection)
+            yield Payloads(connection, self._frame.folder)
 
     # --- the first append --------------------------------------------------------------------------------------------------
 
@@ -182,22 +271,55 @@ class Store:
         try:
             with self._engine.writing() as connection:
                 held = connection.execute(statements("append")["held_runs"]).fetchall()
-            for run_id, session, scope, ended in held:
+            for run_id, session in held:
                 if self._sessions.dead(session):
-                    self._bury(run_id, None if scope is None or ended is not None else scope_of(scope))
+                    self._bury(run_id, session)
         finally:
             self._first.release()
 
-    def _bury(self, run_id: str, scope: Scope | None) -> None:
+    def _bury(self, run_id: str, session: str) -> None:
+        """Say that observations of a run died with a session; not when the run has ended, nor when another writer was here first."""
+
         def decide(state: Locked) -> Decision[None]:
-            if scope is None:
+            run = state.run(run_id)
+            if run is None or run.ended is not None:
                 return Decision(None)
-            heard = state.connection.execute(statements("append")["last_of_run"], {"scope": scope.key, "run_id": run_id}).fetchall()
-            return Decision(None, [Draft(LogGap(first_us=heard[0][0], why="crash"), scope, run_id=run_id)], releases=run_id)
+            heard = state.connection.execute(statements("append")["last_of_run"], {"scope": run.scope, "run_id": run_id}).fetchall()
+            return Decision(None, [Draft(LogGap(first_us=heard[0][0], why="crash"), scope_of(run.scope), run_id=run_id)])
 
         with self._engine.writing() as connection:
-            append(connection, self._frame, decide)
-            connection.execute(statements("append")["release_run"], {"run_id": run_id})
+            if connection.execute(statements("append")["let_go"], {"run_id": run_id, "session": session}).fetchall():
+                append(connection, self._frame, decide)
+
+
+class _Tally:
+    """Size and digest of bytes that pass by."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._hashed = hashlib.sha256()
+
+    def over(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        for chunk in chunks:
+            self.size += len(chunk)
+            self._hashed.update(chunk)
+            yield chunk
+
+    @property
+    def digest(self) -> str:
+        return "sha-256:" + self._hashed.hexdigest()
+
+
+def _closer(store: weakref.ref[Store]) -> Callable[[], None]:
+    """What the interpreter's exit does with a log that was left open: commit what waits, if the store lets it."""
+
+    def close() -> None:
+        left_open = store()
+        if left_open is not None:
+            with contextlib.suppress(RefledgerError):
+                left_open.close()
+
+    return close
 
 
 def _with_content(decide: Decide[T], content: Mapping[tuple[str, str], bytes]) -> Decide[T]:

@@ -16,6 +16,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -56,6 +57,8 @@ class Measured:
     results: frozenset[int]
     label: Label
     kind: str
+    ended_in_call: bool
+    """Whether the answer is a call because the run ended in it, and not because it wrote what it should not have."""
 
     @property
     def cone(self) -> frozenset[int]:
@@ -107,6 +110,8 @@ def _measured(task: str, run: ImportedRun, cone: Sequence[BacktrackRow], label: 
     events = [(draft.call_id, draft.event) for draft in run.drafts]
     asked = {call: event.message or 0 for call, event in events if isinstance(event, CallStarted)}
     ended = {call: event.message or 0 for call, event in events if isinstance(event, CallEnded)}
+    tools = {call: event.tool for call, event in events if isinstance(event, CallStarted)}
+    answering = [call for call, event in events if isinstance(event, AnswerGiven)]
     roles = {event.index: event.role for _, event in events if isinstance(event, MessageNoted)}
     calls = {row.node_id.partition("/")[2] for row in cone if row.node_kind == "call"}
     return Measured(
@@ -119,6 +124,7 @@ def _measured(task: str, run: ImportedRun, cone: Sequence[BacktrackRow], label: 
         results=frozenset(ended[call] for call in calls if call in ended),
         label=label,
         kind=_kind(label.root, roles, {*asked.values(), *ended.values()}),
+        ended_in_call=any(not any(fnmatchcase(tools[call], pattern) for pattern in WRITE_TOOLS) for call in answering if call is not None),
     )
 
 
@@ -196,6 +202,8 @@ def _print_totals(runs: Sequence[Measured]) -> None:
     print(f"Of the {len(tool_calls)} labels on tool calls, {sum(run.hit for run in tool_calls)} are in the cone.")
     print(f"  As many calls drawn by chance from each run would hold {chance:.1f} of them.")
     print(f"  Labels later than the answer, which no backtrack from it holds: {sum(run.label.root > run.answer for run in tool_calls)}.")
+    last = [run for run in tool_calls if run.ended_in_call]
+    print(f"  Answers that are calls since the run ended in one: {len(last)}; of their labels in the cone: {sum(run.hit for run in last)}.")
     print(f"  A naive match from the same answers: {sum(hit for hit, _ in naive)}, median share {median(share for _, share in naive):.2f}")
     print("  (each value as a part of any earlier result or user message; calls and messages counted).")
     print(f"  The reference, {REFERENCE}.")

@@ -1,8 +1,10 @@
-"""The command line is the library, spoken: each command parses, calls one method, and prints what it gave."""
+"""The command line is the library, spoken: each command parses, calls a method, and prints what it gave. docs/cli.md shows all.
+
+Every error is one line on stderr. `refledger.cli.exits` says what the exit codes mean.
+"""
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -11,24 +13,17 @@ from typing import Annotated
 import typer
 
 from refledger import __version__
-from refledger.cli import answers, artifacts, asking, backtrack, checking, demo, importing, judging, log, runs
-from refledger.cli.console import READER_LEFT, complain, say
-from refledger_schema.errors import ArtifactIntegrity, LogCorrupt, RefledgerError, StoreFault
-
-OK, DAMAGED, REFUSED, STORE_FAILED, INTERRUPTED, OUR_FAULT = 0, 1, 2, 3, 130, 70
-EXIT_CODES = (
-    "Exit codes: 0 done; 1 the log is damaged (verify found it, or the command met it); 2 the request was refused "
-    "(options, paths, ids, SQL, traces); 3 the store failed (lock, disk, permissions)."
-)
+from refledger.cli import answers, artifacts, backtrack, demo, importing, judge, log, runs, sql, verify
+from refledger.cli.console import complain, reader_left, say
+from refledger.cli.exits import INTERRUPTED, OK, OUR_FAULT, REFUSED, SAID, exit_code_of
+from refledger_schema.errors import RefledgerError
 
 app = typer.Typer(
     name="refledger",
-    help="The evidence store of agent runtimes. Every command works on one log, named by --log or REFLEDGER_LOG.",
-    epilog=EXIT_CODES,
+    help="The evidence store of AI agent runtimes: who was given which data, who was refused and why, and what an answer rests on.",
+    epilog=SAID,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -39,20 +34,49 @@ def _version(wanted: bool) -> None:
 
 
 @app.callback()
-def _options(version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")] = False) -> None:
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")] = False,
+) -> None:
     pass
 
 
-for name, command, panel in (
-    ("demo", demo.demo, "Start here"),
-    ("log", log.log, "Read"),
-    ("runs", runs.runs, "Read"),
-    ("answers", answers.answers, "Read"),
-    ("artifacts", artifacts.artifacts, "Read"),
-    ("backtrack", backtrack.backtrack, "Ask"),
-    ("sql", asking.sql, "Ask"),
-    ("judge", judging.judge, "Record"),
-    ("import", importing.import_, "Record"),
-    ("verify", checking.verify, "Check"),
-):
-    app.command(name, rich_help_panel=panel)(command)
+app.command("demo")(demo.demo)
+app.command("log")(log.log)
+app.command("runs")(runs.runs)
+app.command("answers")(answers.answers)
+app.command("artifacts")(artifacts.artifacts)
+app.command("judge")(judge.judge)
+app.command("backtrack")(backtrack.backtrack)
+app.command("sql")(sql.sql)
+app.command("import")(importing.import_)
+app.command("verify")(verify.verify)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command, and say its exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = app(given or ["--help"], prog_name="refledger", standalone_mode=False)
+        _flush()
+    except typer.TyperException as error:
+        complain(f"{error.format_message()} `refledger --help` lists the commands, and `refledger COMMAND --help` its options.")
+        return REFUSED
+    except RefledgerError as error:
+        complain(" ".join([str(error), *getattr(error, "__notes__", ())]))
+        return exit_code_of(error)
+    except typer.Exit as error:
+        return error.exit_code
+    except (typer.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except Exception:
+        traceback.print_exc()
+        complain("that is a bug in Refledger; please report it with the lines above.")
+        return OUR_FAULT
+    return code or OK
+
+
+def _flush() -> None:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        reader_left()

@@ -8,27 +8,31 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta, timezone
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import NoReturn
 
 import typer
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Column, Table
 from rich.text import Text
 
-from refledger_schema.wording import one_line
+from refledger.cli.exits import READER_LEFT
 
-READER_LEFT = 141
-"""The exit code of a program whose reader closed the pipe, as the shell has it."""
 _PAGE = 500
 """How many rows are laid out together, so that a long table starts at once and is never held whole."""
+_INDENT = "    "
 _AS_WIDE_AS_NEEDED = 100_000
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_MINTED = re.compile(r"\b((?:run|call|ans|art)_[0-9A-Za-z]{6})[0-9A-Za-z]{16}\b")
+_DIGEST = re.compile(r"sha-256:[0-9a-f]{64}")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class _Stdout(Console):
@@ -47,9 +51,21 @@ def stderr() -> Console:
     return Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
-def say(text: str | Text = "") -> None:
+def plain(text: str) -> str:
+    """A text that an agent may have written, as one line: no control character reaches a terminal."""
+    return "".join(char if char.isprintable() else " " if char.isspace() else "\ufffd" for char in text)
+
+
+def say(text: str = "") -> None:
     """A line of a result. It is printed as it stands: no markup, no line broken by us."""
-    stdout().print(text if isinstance(text, Text) else Text(text), soft_wrap=True)
+    stdout().print(Text(plain(text)), soft_wrap=True)
+
+
+def say_indented(text: str) -> None:
+    """A text that somebody else wrote, set off: a line, broken where the terminal ends."""
+    console = stdout()
+    for line in Text(plain(text)).wrap(console, console.width - len(_INDENT)):
+        say(_INDENT + line.plain.rstrip())
 
 
 def say_json(value: object) -> None:
@@ -62,7 +78,7 @@ def say_json(value: object) -> None:
 
 def note(text: str) -> None:
     """Something beside the result, for people."""
-    stderr().print(Text(one_line(text)), soft_wrap=True)
+    stderr().print(Text(plain(text)), soft_wrap=True)
 
 
 def complain(text: str) -> None:
@@ -70,15 +86,27 @@ def complain(text: str) -> None:
     note(f"refledger: {text}")
 
 
+def identity(header: str) -> Column:
+    """A column of ids: they are never broken, however narrow the terminal, so that they can be copied."""
+    return Column(header, no_wrap=True)
+
+
+def number(header: str) -> Column:
+    return Column(header, justify="right", no_wrap=True)
+
+
 def print_table(columns: Sequence[str | Column], rows: Iterable[Sequence[str | Text]]) -> int:
     """Print rows under their headers; says how many there were. Cells are text, whatever they look like."""
-    console, remaining, count = stdout(), iter(rows), 0
-    while page := list(islice(remaining, _PAGE)):
-        table = Table(
-            *(_column(column) for column in columns), box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=not count, header_style="bold"
-        )
+    cells = ([cell if isinstance(cell, Text) else Text(plain(cell)) for cell in row] for row in rows)
+    count = 0
+    while page := list(islice(cells, _PAGE)):
+        headers = [_column(column, [row[index] for row in page]) for index, column in enumerate(columns)]
+        table = Table(*headers, box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=count == 0, header_style="bold")
         for row in page:
-            table.add_row(*(cell if isinstance(cell, Text) else Text(one_line(cell)) for cell in row))
+            table.add_row(*row)
+        console = stdout()
+        # A terminal too narrow for the ids gets longer lines rather than broken ids.
+        console.width = max(console.width, Measurement.get(console, console.options.update(max_width=_AS_WIDE_AS_NEEDED), table).minimum)
         console.print(table)
         count += len(page)
     return count
@@ -102,9 +130,19 @@ def when(us: int) -> str:
         return f"{us} us"
 
 
+def short_id(given: str) -> str:
+    """An id or ref for a crowded line: one that we minted by its start, any other as it is."""
+    return _MINTED.sub(r"\1…", given)
+
+
+def shortened(text: str) -> str:
+    """A text with its digests cut short."""
+    return _DIGEST.sub(lambda found: short_digest(found[0]), text)
+
+
 def short_digest(digest: str) -> str:
     """The start of a digest, enough to tell it from others."""
-    return digest[: len("sha-256:") + 12] + "…"
+    return digest[: len("sha-256:") + 8] + "…"
 
 
 def reader_left() -> NoReturn:
@@ -113,11 +151,11 @@ def reader_left() -> NoReturn:
     raise typer.Exit(READER_LEFT)
 
 
-def _column(column: str | Column) -> Column:
-    made = Column(column) if isinstance(column, str) else column
-    made.overflow = "fold"
-    made.header = Text(one_line(str(made.header)))
-    return made
+def _column(column: str | Column, cells: Sequence[Text]) -> Column:
+    fresh = Column(column) if isinstance(column, str) else column.copy()
+    header = Text(plain(str(fresh.header)))
+    needed = max(text.cell_len for text in (header, *cells)) if fresh.no_wrap else None
+    return replace(fresh, header=header, overflow="fold", min_width=needed if fresh.min_width is None else fresh.min_width)
 
 
 def _in_json(value: object) -> object:

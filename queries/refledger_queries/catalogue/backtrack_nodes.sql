@@ -1,6 +1,6 @@
 -- What shaped this answer? A row a node, as `backtrack` gives it, with what it takes to count them: docs/backtrack.md has the rules.
--- `part` is the answer, the cone, or what is attached to it: refusal, shown (offered or spoken), before. A node is (kind, run, id);
--- the run of an artifact, an answer and a refusal is ''. `state` is an artifact's, NULL where it was never minted.
+-- `part` is `answer`, `cone`, or what is attached: `refusal`, `shown` (offered or spoken), `earlier`. A node is (kind, run, id); the run
+-- of an artifact and of a refusal is ''. `state` is an artifact's and `status` a call's, NULL where there is no mint or no end.
 CREATE MACRO backtrack_nodes(answer) AS TABLE
 WITH RECURSIVE given AS MATERIALIZED (
     SELECT
@@ -171,7 +171,8 @@ seeds AS MATERIALIZED (
     WHERE NOT EXISTS (SELECT 1 FROM seeds_known)
 ),
 -- The cone: first how far each node is, then the best edge that reaches it from one step nearer.
-walk(kind, run, id, depth) USING KEY (kind, run, id) AS (
+-- UNION goes on only from nodes whose least depth changed, so a cycle ends.
+walk(kind, run, id, depth) USING KEY (kind, run, id, min(depth)) AS (
     SELECT DISTINCT seeds.kind, seeds.run, seeds.id, 1 AS depth
     FROM seeds
     UNION
@@ -179,20 +180,12 @@ walk(kind, run, id, depth) USING KEY (kind, run, id) AS (
         past_links.to_kind AS kind,
         past_links.to_run AS run,
         past_links.to_id AS id,
-        min(walk.depth) + 1 AS depth
+        walk.depth + 1 AS depth
     FROM walk
     JOIN past_links
         ON past_links.from_kind = walk.kind
         AND past_links.from_run = walk.run
         AND past_links.from_id = walk.id
-    ANTI JOIN recurring.walk AS seen
-        ON seen.kind = past_links.to_kind
-        AND seen.run = past_links.to_run
-        AND seen.id = past_links.to_id
-    GROUP BY
-        past_links.to_kind,
-        past_links.to_run,
-        past_links.to_id
 ),
 reached AS MATERIALIZED (
     SELECT

@@ -1,33 +1,35 @@
 -- What was made from this artifact, and what was made from those? A row a descendant, the nearest first.
 -- `made_from` is the parent through which it was reached, and `how`.
 CREATE MACRO descendants(ref) AS TABLE
-WITH RECURSIVE walk(log_id, scope, node, depth) USING KEY (log_id, scope, node) AS (
-    SELECT DISTINCT
-        edges.log_id,
-        edges.scope,
-        edges.parent AS node,
-        0 AS depth
-    FROM edges
-    WHERE edges.parent = ref
-    UNION
+WITH RECURSIVE known AS MATERIALIZED (
     SELECT
         edges.log_id,
         edges.scope,
-        edges.child AS node,
-        min(walk.depth) + 1 AS depth
+        edges.child,
+        edges.parent,
+        edges.how,
+        edges.position
+    FROM edges
+),
+walk(log_id, scope, node, depth) USING KEY (log_id, scope, node, min(depth)) AS (
+    SELECT DISTINCT
+        known.log_id,
+        known.scope,
+        known.parent AS node,
+        0 AS depth
+    FROM known
+    WHERE known.parent = ref
+    UNION
+    SELECT
+        known.log_id,
+        known.scope,
+        known.child AS node,
+        walk.depth + 1 AS depth
     FROM walk
-    JOIN edges
-        ON edges.log_id = walk.log_id
-        AND edges.scope = walk.scope
-        AND edges.parent = walk.node
-    ANTI JOIN recurring.walk AS seen
-        ON seen.log_id = edges.log_id
-        AND seen.scope = edges.scope
-        AND seen.node = edges.child
-    GROUP BY
-        edges.log_id,
-        edges.scope,
-        edges.child
+    JOIN known
+        ON known.log_id = walk.log_id
+        AND known.scope = walk.scope
+        AND known.parent = walk.node
 ),
 nearest AS (
     SELECT
@@ -35,21 +37,21 @@ nearest AS (
         below.scope,
         below.node,
         below.depth,
-        edges.parent AS made_from,
-        edges.how
+        known.parent AS made_from,
+        known.how
     FROM walk AS below
-    JOIN edges
-        ON edges.log_id = below.log_id
-        AND edges.scope = below.scope
-        AND edges.child = below.node
+    JOIN known
+        ON known.log_id = below.log_id
+        AND known.scope = below.scope
+        AND known.child = below.node
     JOIN walk AS above
-        ON above.log_id = edges.log_id
-        AND above.scope = edges.scope
-        AND above.node = edges.parent
+        ON above.log_id = known.log_id
+        AND above.scope = known.scope
+        AND above.node = known.parent
         AND above.depth = below.depth - 1
     QUALIFY row_number() OVER (
         PARTITION BY below.log_id, below.scope, below.node
-        ORDER BY edges.position, edges.parent, edges.how
+        ORDER BY known.position, known.parent, known.how
     ) = 1
 )
 SELECT

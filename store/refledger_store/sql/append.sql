@@ -21,20 +21,29 @@ INSERT INTO events (
 );
 
 -- name: hold_run
--- This session holds the run open.
+-- This session, too, holds the run open.
 INSERT INTO run_holders (run_id, session) VALUES (:run_id, :session)
-ON CONFLICT (run_id) DO UPDATE SET session = excluded.session;
+ON CONFLICT (run_id, session) DO NOTHING;
 
 -- name: release_run
 -- Nobody holds the run any more.
 DELETE FROM run_holders WHERE run_id = :run_id;
 
+-- name: release_session
+-- This session holds no run any more.
+DELETE FROM run_holders WHERE session = :session;
+
+-- name: held_by_session
+-- Does this session hold a run?
+SELECT 1 FROM run_holders WHERE session = :session LIMIT 1;
+
 -- name: held_runs
--- Which runs are held, by whom, and when were they last heard of?
-SELECT h.run_id, h.session, r.scope, r.ended
-FROM run_holders AS h
-LEFT JOIN runs AS r ON r.run_id = h.run_id
-ORDER BY h.run_id;
+-- Which runs are held, and by whom?
+SELECT run_id, session FROM run_holders ORDER BY run_id, session;
+
+-- name: let_go
+-- The session holds the run no more. No row says that it did not.
+DELETE FROM run_holders WHERE run_id = :run_id AND session = :session RETURNING run_id;
 
 -- name: last_of_run
 -- When was the run last heard of?

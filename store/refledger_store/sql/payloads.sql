@@ -2,12 +2,13 @@
 
 -- name: keep_payload
 -- These are the bytes of the digest. The same bytes again replace what may have been damaged.
-INSERT INTO payloads (scope, digest, size, data, upload) VALUES (:scope, :digest, :size, :data, :upload)
-ON CONFLICT (scope, digest) DO UPDATE SET size = excluded.size, data = excluded.data, upload = excluded.upload;
+INSERT INTO payloads (scope, digest, size, data, upload, file) VALUES (:scope, :digest, :size, :data, :upload, :file)
+ON CONFLICT (scope, digest) DO UPDATE
+SET size = excluded.size, data = excluded.data, upload = excluded.upload, file = excluded.file;
 
 -- name: payload
 -- Where are the bytes of the digest?
-SELECT size, data, upload FROM payloads WHERE scope = :scope AND digest = :digest;
+SELECT size, data, upload, file FROM payloads WHERE scope = :scope AND digest = :digest;
 
 -- name: drop_payload
 -- Nobody needs the bytes any more.
@@ -32,6 +33,14 @@ FROM payload_chunks AS c
 WHERE c.upload < :before
     AND NOT EXISTS (SELECT 1 FROM payloads AS p WHERE p.upload = c.upload)
 LIMIT 16;
+
+-- name: links_to_upload
+-- Does a payload live under this upload?
+SELECT 1 FROM payloads WHERE upload = :upload LIMIT 1;
+
+-- name: links_to_file
+-- Does a payload live in this file?
+SELECT 1 FROM payloads WHERE file = :file LIMIT 1;
 
 -- name: keep_content
 -- A text, once a scope and digest.

@@ -184,6 +184,7 @@ def upgrade() -> None:
         sa.Column("size", Integer, nullable=False),
         sa.Column("data", sa.LargeBinary(), nullable=True),
         sa.Column("upload", sa.Text(), nullable=True),
+        sa.Column("file", sa.Text(), nullable=True),
         sa.PrimaryKeyConstraint("id", name="pk_payloads"),
         sqlite_strict=True,
     )
@@ -203,7 +204,7 @@ def upgrade() -> None:
         "run_holders",
         sa.Column("run_id", sa.Text(), nullable=False),
         sa.Column("session", sa.Text(), nullable=False),
-        sa.PrimaryKeyConstraint("run_id", name="pk_run_holders"),
+        sa.PrimaryKeyConstraint("run_id", "session", name="pk_run_holders"),
         sqlite_strict=True,
         sqlite_with_rowid=False,
     )
