@@ -109,6 +109,15 @@ class History:
         printer.text(repr(self))
 
 
+@st.composite
+def refusals_and_what_followed(draw: st.DrawFn) -> History:
+    """A history of hardly more than refusals and further tries, with much of what was spoken erased."""
+    drafts = [draft for episode in draw(st.lists(TRIED_AGAIN | WINDOWS, min_size=1, max_size=4)) for draft in episode]
+    answer = draw(ANSWERS_GIVEN)
+    marks = draw(st.sets(st.integers(0, len(drafts)), max_size=6))
+    return History((*drafts, *answer), frozenset(marks))
+
+
 def erase(rows: Sequence[Row], indexes: Collection[int]) -> list[Row]:
     """The rows after the texts and salts of some of them were erased; an index past the end says nothing."""
     return [erased(row) if index in indexes else row for index, row in enumerate(rows)]
@@ -145,7 +154,7 @@ def _mostly(common: T, *rare: T) -> SearchStrategy[T]:
 
 
 refs = st.sampled_from(REFS[:1] * 3 + REFS)
-runs = _mostly(*RUNS)
+runs = st.sampled_from([RUNS[0]] * 7 + [RUNS[1]] * 2 + [None])
 calls = st.sampled_from(CALLS)
 tools = _mostly(*TOOLS)
 kinds = _mostly(*KINDS)
@@ -330,7 +339,7 @@ def _at_once(one: Episode, other: Episode) -> Episode:
     return [draft for pair in zip_longest(one, other) for draft in pair if draft is not None]
 
 
-def _asked_again(refused: Episode, again: Episode) -> Episode:
+def _tried_again(refused: Episode, again: Episode) -> Episode:
     """A refusal, and a call of the same run that may be what followed it."""
     place = refused[0]
     return [*refused, *(Draft(draft.event, place.scope, place.run_id, draft.call_id, draft.dispatch) for draft in again)]
@@ -340,19 +349,20 @@ WITHIN_A_CALL: SearchStrategy[Event] = st.one_of(resolutions, refusals, reads, m
 WHOLE_CALLS = st.builds(_whole_call, in_call, call_started, st.lists(WITHIN_A_CALL, max_size=3), call_ended)
 REFUSED_CALLS = st.builds(_whole_call, in_call, call_started, refusals.map(lambda refusal: [refusal]), call_ended)
 DISPATCHED_CALLS = st.builds(_whole_call, in_call, call_started, (resolutions | refusals).map(lambda dispatched: [dispatched]), call_ended)
-ANSWERS_GIVEN = st.builds(_single, in_run | in_call, answers)
-ASKED_AGAIN = st.builds(_asked_again, REFUSED_CALLS, DISPATCHED_CALLS)
+ANSWERS_GIVEN = st.builds(_single, in_run | in_run | in_call, answers)
+TRIED_AGAIN = st.builds(_tried_again, REFUSED_CALLS, DISPATCHED_CALLS)
+WINDOWS = st.builds(_single, in_run, windows)
 EPISODES: SearchStrategy[Episode] = st.one_of(
     WHOLE_CALLS,
     WHOLE_CALLS,
     WHOLE_CALLS,
-    ASKED_AGAIN,
-    ASKED_AGAIN,
+    TRIED_AGAIN,
+    TRIED_AGAIN,
     st.builds(_at_once, DISPATCHED_CALLS, DISPATCHED_CALLS),
     st.builds(_single, in_call, st.one_of(call_started, call_ended, WITHIN_A_CALL)),
     st.builds(_single, anywhere, minted),
     st.builds(_single, anywhere, gone),
-    st.builds(_single, in_run, windows),
+    WINDOWS,
     st.builds(_single, in_run, st.one_of(messages, imports, run_started, run_ended)),
     st.builds(_single, anywhere, st.one_of(gaps, damaged, reads, verdicts)),
     st.builds(_single, st.just(Place()), log_opened | gaps),

@@ -51,6 +51,18 @@ GRADES = (
 
 EFFECTS = ("followed", "ignored", "elsewhere", "dropped", "abandoned", "unknown")
 
+COVERAGE = (
+    "gaps",
+    "imported",
+    "inferred edges",
+    "missing artifacts",
+    "payloads erased",
+    "payloads gone",
+    "texts erased",
+    "unfinished calls",
+    "uninstrumented calls",
+)
+
 E = TypeVar("E", bound=Event)
 
 

@@ -24,6 +24,7 @@ from refledger_schema.events import (
     AnswerJudged,
     ArtifactGone,
     ArtifactMinted,
+    ArtifactPresented,
     ArtifactRead,
     ArtifactRefused,
     CallEnded,
@@ -171,8 +172,26 @@ DRAFTS = [
     here(ArtifactGone(ref=A, cause="max-count", forced_by=B, stated_us=1_016_000, observed_us=2, by="ops", why="room"), run=None),
     here(ArtifactRefused(op="get", reason="digest-mismatch", cause="undecodable", ref=B), run=None),
     here(LogGap(count=3, first_us=1, last_us=2, why="crash"), run=None),
+    here(ArtifactPresented(ref=B, door="call", shown_as="table", snapshot={"kind": "model", "bytes": "0"}), "c2"),
+    here(
+        ArtifactRefused(
+            op="get",
+            reason="missing-or-expired",
+            cause="near_miss",
+            spoken_length=7,
+            spoken_digest=ONE,
+            wording=1,
+            offered=(OfferedRef(ref=B, bytes=0), OfferedRef(ref=A, bytes=2)),
+            total=5,
+            sentence=TWO,
+            spoken="art_b",
+            labels={B: "b"},
+        ),
+        run=None,
+    ),
+    here(ArtifactPresented(ref=A, door="run", shown_as="chart"), run=None),
 ]
-ERASED_AT = (15, 20)
+ERASED_AT = (15, 20, 26)
 
 
 @pytest.fixture(scope="module")
@@ -234,7 +253,7 @@ def test_runs(catalogue: duckdb.DuckDBPyConnection) -> None:
     who = ("analyst", "m-1", "r0", "c0", {"trace": "t", "zone": "é"})
     scope = (KEY, "_", "100%", "c/1")
     assert rows(catalogue, "FROM runs") == [
-        ("log-a", *scope, "r1", *who, "failed", "ValueError", "otel", 2, 2, 20, 3, *stamp(3), 20, *stamp(20), False)
+        ("log-a", *scope, "r1", *who, "failed", "ValueError", "otel", 2, 2, 24, 3, *stamp(3), 20, *stamp(20), False)
     ]
 
 
@@ -271,7 +290,7 @@ def test_calls(catalogue: duckdb.DuckDBPyConnection) -> None:
     asked_twice = ("sum", 2, 2, None, 2, "error", TWO, None, None, None, None, "ValueError")
     assert rows(catalogue, "FROM calls ORDER BY started") == [
         ("log-a", KEY, "r1", "c1", *asked, 5, 7, 5, *stamp(5), 7, *stamp(7), False),
-        ("log-a", KEY, "r1", "c2", *asked_twice, 8, 17, 8, *stamp(8), 15, *stamp(15), True),
+        ("log-a", KEY, "r1", "c2", *asked_twice, 8, 24, 8, *stamp(8), 15, *stamp(15), True),
     ]
 
 
@@ -404,6 +423,43 @@ def test_links(catalogue: duckdb.DuckDBPyConnection) -> None:
     ]
 
 
+def test_presentations(catalogue: duckdb.DuckDBPyConnection) -> None:
+    assert rows(catalogue, "FROM presentations ORDER BY position") == [
+        ("log-a", 24, *stamp(24), KEY, "r1", "c2", B, "head", "call", "table", {"kind": "model", "bytes": "0"}, False),
+        ("log-a", 26, *stamp(26), KEY, None, None, A, "head", "run", None, None, True),
+    ]
+
+
+def test_verb_refusals(catalogue: duckdb.DuckDBPyConnection) -> None:
+    corrupt = ("get", "digest-mismatch", "undecodable", B, None, None, None, None, None, None, None)
+    near = ("get", "missing-or-expired", "near_miss", None, "art_b", 7, ONE, 1, TWO, [B, A], 5)
+    assert rows(catalogue, "FROM verb_refusals ORDER BY position") == [
+        ("log-a", 22, event_id_at(22), *stamp(22), KEY, None, None, *corrupt, False),
+        ("log-a", 25, event_id_at(25), *stamp(25), KEY, None, None, *near, False),
+    ]
+
+
+def test_mints(catalogue: duckdb.DuckDBPyConnection) -> None:
+    big: tuple[Any, ...] = ("rows", "application/json", "json", 2**53 - 1, ONE, "Q3 'sales'", 1_016_000, [], "load", False)
+    parents = [{"ref": A, "how": "declared"}, {"ref": C, "how": "call"}]
+    empty: tuple[Any, ...] = ("model", "text/plain", "text", 0, TWO, None, None, parents, None, False)
+    assert rows(catalogue, "FROM mints ORDER BY position") == [
+        ("log-a", 6, *stamp(6), KEY, "r1", "c1", A, *big),
+        ("log-a", 14, *stamp(14), KEY, "r1", "c2", B, *empty),
+    ]
+
+
+def test_a_ref_that_is_minted_again_keeps_its_first_mint_and_its_first_end() -> None:
+    mint = ArtifactMinted(ref=A, kind="rows", media_type="m", shape="json", bytes=1, digest=ONE, parents=(Parent(ref=B, how="call"),))
+    again = ArtifactMinted(ref=A, kind="model", media_type="m", shape="json", bytes=2, digest=TWO, parents=(Parent(ref=C, how="call"),))
+    gone = [here(ArtifactGone(ref=A, cause=cause), run=None) for cause in ("deleted", "erased")]
+    other = Draft(again, Scope("c-2"))
+    with reading(table_of(make_log([other, here(mint, "c1"), *gone, here(again, "c2")]), "log-a")) as connection:
+        assert rows(connection, f"SELECT kind, minted, state, gone FROM artifacts WHERE scope = '{KEY}'") == [("rows", 2, "deleted", 3)]
+        assert rows(connection, f"SELECT parent FROM edges WHERE scope = '{KEY}'") == [(B,)]
+        assert rows(connection, f"SELECT to_id FROM links WHERE scope = '{KEY}' ORDER BY to_id") == [(B,), ("c1",)]
+
+
 def test_gaps(catalogue: duckdb.DuckDBPyConnection) -> None:
     assert rows(catalogue, "FROM gaps") == [("log-a", 23, *stamp(23), KEY, None, 3, 1, at_us(1), 2, at_us(2), "crash")]
 
@@ -527,7 +583,7 @@ def test_every_view_names_its_log_and_no_number_is_wider_than_64_bits(catalogue:
     views = [described for described in schema_of(catalogue) if described.sort == "view"]
     assert [view.name for view in views if view.columns[0] != ("log_id", "VARCHAR")] == []
     allowed = {"VARCHAR", "BIGINT", "INTEGER", "BOOLEAN", "JSON", "TIMESTAMP WITH TIME ZONE", "VARCHAR[]", "BIGINT[]"}
-    allowed |= {"MAP(VARCHAR, VARCHAR)", 'STRUCT("ref" VARCHAR, bytes BIGINT)[]'}
+    allowed |= {"MAP(VARCHAR, VARCHAR)", 'STRUCT("ref" VARCHAR, bytes BIGINT)[]', 'STRUCT("ref" VARCHAR, how VARCHAR)[]'}
     assert {data_type for view in views for _, data_type in view.columns} <= allowed
 
 
@@ -543,8 +599,8 @@ def test_macros_name_their_parameters(catalogue: duckdb.DuckDBPyConnection) -> N
     assert {described.name: described.parameters for described in schema_of(catalogue) if described.sort == "macro"} == {
         "segment_of": ("key", "place"),
         "strength_of": ("grade",),
-        "lineage": ("ref",),
-        "descendants": ("ref",),
+        "lineage": ("of_ref",),
+        "descendants": ("of_ref",),
         "live_at": ("in_scope", "of_kind", "at_position"),
         "backtrack_nodes": ("answer",),
         "rows_of": ("nodes",),

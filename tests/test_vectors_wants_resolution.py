@@ -118,7 +118,7 @@ def type_of(spoken: object) -> str:
         ("object", dict),
         ("bytes", bytes),
     ):
-        if isinstance(spoken, kinds):  # type: ignore[arg-type]
+        if isinstance(spoken, kinds):
             return name
     raise AssertionError(spoken)
 
@@ -228,14 +228,6 @@ class Clock:
 
     def __call__(self) -> int:
         return self.now_ms * 1_000
-
-
-@pytest.fixture(scope="module")
-def empty_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A log that holds nothing: copied for each case, since making one costs more than most cases do."""
-    path = tmp_path_factory.mktemp("empty") / "empty.db"
-    Ledger.open(path, durability="process", clock=Clock()).close()
-    return path
 
 
 @pytest.fixture

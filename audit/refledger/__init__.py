@@ -2,10 +2,12 @@
 
 __version__ = "0.1.0"
 
+from refledger.call import Call
 from refledger.contract import ArtifactMeta, ArtifactStore, Page, StoredArtifact
 from refledger.ledger import Ledger
+from refledger.present import Presented
 from refledger.refusals import REFUSED_PREFIX, refusal, refuse_unknown_keys, spelling_meant
-from refledger.run import Answer, Call, Run
+from refledger.run import Answer, Run
 from refledger.wants import (
     Refused,
     Resolved,
@@ -26,6 +28,7 @@ __all__ = [
     "Call",
     "Ledger",
     "Page",
+    "Presented",
     "RefledgerError",
     "Refused",
     "Resolved",

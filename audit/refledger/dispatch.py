@@ -9,7 +9,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from refledger.contract import ArtifactMeta
-from refledger.verbs import Place, deliver, found, invalid, meta_of
+from refledger.payloads import text_of
+from refledger.recorder import Place, Recorder, idempotency, replayed
+from refledger.verbs import deliver, found, invalid, meta_of
 from refledger.wants import (
     Judgement,
     Refused,
@@ -25,21 +27,25 @@ from refledger.wants import (
     resolution,
     slips,
 )
-from refledger_schema.events import MAX_OFFERED, DispatchResolved, Offers, ResolvedArgument
+from refledger_schema.envelope import event_of
+from refledger_schema.events import MAX_OFFERED, DispatchRefused, DispatchResolved, Idempotency, Offers, ResolvedArgument
 from refledger_schema.scopes import Scope
 from refledger_store.append import Decision, Locked
 from refledger_store.reads import Reads
-from refledger_store.store import Store
 
 
-def resolve(store: Store, place: Place, wants: ToolWants, args: Mapping[str, Any], input_schema: Schema | None) -> Resolved | Refused:
+def resolve(
+    recorder: Recorder, place: Place, wants: ToolWants, args: Mapping[str, Any], input_schema: Schema | None, key: str | None = None
+) -> Resolved | Refused:
     """Resolve a call's ref arguments and record it, closed: no event, no data.
 
     Payloads are read and hashed before the lock; who is live is judged under it.
     """
-    judgements = tuple(judged(place.tool or "?", wants, args, input_schema))
-    with store.reading() as reads:
-        now_us = store.clock()
+    tool = place.tool or "?"
+    used = None if key is None else idempotency(key, _request(tool, wants, args))
+    judgements = tuple(judged(tool, wants, args, input_schema))
+    with recorder.store.reading() as reads:
+        now_us = recorder.store.clock()
         loaded = {
             judgement.argument: _looked_up(reads, place.scope, judgement, now_us)
             for judgement in judgements
@@ -47,22 +53,60 @@ def resolve(store: Store, place: Place, wants: ToolWants, args: Mapping[str, Any
         }
 
     def decide(state: Locked) -> Decision[Resolved | Refused]:
-        return _decide(state, place, args, [_settled(state, place.scope, judgement, loaded) for judgement in judgements])
+        settled = [_settled(state, place.scope, judgement, loaded) for judgement in judgements]
+        before = replayed(state, place.scope, "resolve", used)
+        again = None if before is None else _again(state, before, args, settled)
+        # What was resolved before and is gone since is judged anew, under the key that is already spent.
+        return Decision(again) if again is not None else _decide(state, recorder, place, args, settled, None if before else used)
 
-    return store.append(decide, key=place.key).result
+    return recorder.store.append(decide, key=place.key).result
 
 
-def _decide(state: Locked, place: Place, args: Mapping[str, Any], judgements: Sequence[Judgement]) -> Decision[Resolved | Refused]:
+def _decide(
+    state: Locked,
+    recorder: Recorder,
+    place: Place,
+    args: Mapping[str, Any],
+    judgements: Sequence[Judgement],
+    used: Idempotency | None,
+) -> Decision[Resolved | Refused]:
     tool = place.tool or "?"
     try:
         if not any(judgement.outcome == "refused" for judgement in judgements):
-            return Decision(resolution(args, judgements), [place.draft(_resolved_event(tool, judgements))])
+            return Decision(resolution(args, judgements), [place.draft(_resolved_event(tool, judgements, used))])
         damaged = damaged_refs(judgements)
         offers = [_offers(state, place.scope.key, kind, damaged) for kind in refused_kinds(judgements)]
-        event = refused_event(tool, judgements, offers)
+        event = refused_event(tool, judgements, offers, used, recorder.clean)
     except ValidationError as error:
         raise invalid(error) from None
-    return Decision(refusal_of(event, judgements), [place.draft(event)])
+    return Decision(refusal_of(event), [place.draft(event)])
+
+
+def _again(state: Locked, position: int, args: Mapping[str, Any], judgements: Sequence[Judgement]) -> Resolved | Refused | None:
+    """What the same request was told before, if it still holds: the same refs resolve, or the same sentence can be made again."""
+    row = state.event(position)
+    event = None if row is None else event_of(row)
+    if isinstance(event, DispatchRefused):
+        return None if row is None or row.salt is None else refusal_of(event)
+    if isinstance(event, DispatchResolved):
+        refs = [argument.ref for argument in event.arguments]
+        resolved = [judgement.meta.ref for judgement in judgements if judgement.meta is not None and judgement.outcome == "resolved"]
+        if refs == resolved and not any(judgement.outcome == "refused" for judgement in judgements):
+            return resolution(args, judgements)
+    return None
+
+
+def _request(tool: str, wants: ToolWants, args: Mapping[str, Any]) -> list[str]:
+    """What a dispatch asks for. What the model spoke belongs to it: another ref is another request.
+
+    Of a value that is no JSON, its type stands for it: every such value of a type is refused in the same words.
+    """
+    spoken = [part for name in wants if name in args for part in (name, type(args[name]).__name__, _text(args[name]))]
+    return [tool, *(part for pair in wants.items() for part in pair), *spoken]
+
+
+def _text(spoken: object) -> str:
+    return spoken if isinstance(spoken, str) else text_of(spoken) or ""
 
 
 def _looked_up(reads: Reads, scope: Scope, judgement: Judgement, now_us: int) -> Judgement:
@@ -108,9 +152,10 @@ def _offers(state: Locked, scope: str, kind: str, damaged: frozenset[str]) -> tu
     return offers_of(kind, newest, state.live_total(scope, kind, now_us=state.now_us) - found_now)
 
 
-def _resolved_event(tool: str, judgements: Sequence[Judgement]) -> DispatchResolved:
+def _resolved_event(tool: str, judgements: Sequence[Judgement], used: Idempotency | None) -> DispatchResolved:
     return DispatchResolved(
         tool=tool,
+        idempotency=used,
         arguments=tuple(
             ResolvedArgument(
                 argument=judgement.argument,

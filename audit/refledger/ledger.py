@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, get_args
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any, BinaryIO, Self, get_args
 
 from refledger import __version__
 from refledger.contract import ArtifactMeta, Page, StoredArtifact
-from refledger.run import Answer, Run, answer_event, checked_id
-from refledger.verbs import Place, Verbs, invalid
-from refledger_schema.digests import digest_of_text
+from refledger.placement import check_place_above
+from refledger.recorder import Place, Recorder
+from refledger.redaction import Redact, name_of, redact_secrets
+from refledger.run import Run
+from refledger.scoped import checked_id, valid
+from refledger.streams import ArtifactReader
+from refledger.verbs import Put, Verbs
 from refledger_schema.envelope import Recorded, Row, recorded
-from refledger_schema.errors import InvalidConfiguration, InvalidScope, RunRefused, StoreFault, UnknownAnswer
-from refledger_schema.events import AnswerJudged, Event, RunStarted, Verdict
+from refledger_schema.errors import InvalidConfiguration, InvalidScope, LogCorrupt, RunRefused, UnknownAnswer
+from refledger_schema.events import AnswerJudged, RunStarted, Verdict
 from refledger_schema.refs import mint_run_id
 from refledger_schema.scopes import Scope, scope_of
 from refledger_store.append import Decision, Locked
-from refledger_store.reads import AnswerState, Artifact, Reads, RunState, walk
+from refledger_store.payloads import sound
+from refledger_store.reads import FROM_THE_END, AnswerState, Artifact, Reads, RunState, walk
 from refledger_store.retention import Retention
 from refledger_store.sqlite import Durability
-from refledger_store.store import Configuration, ObservationsMode, Store
+from refledger_store.store import Configuration, ObservationsMode, PayloadHome, Store
 
 if TYPE_CHECKING:
     from refledger.importers import ImportedRun
@@ -52,9 +54,11 @@ class Ledger:
             ...
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, redact: Redact | None = redact_secrets, place_above: int | None = None) -> None:
         self._store = store
-        self._verbs = Verbs(store)
+        self._recorder = Recorder(store, redact)
+        self._verbs = Verbs(self._recorder)
+        self._place_above = place_above
 
     @classmethod
     def open(
@@ -67,25 +71,39 @@ class Ledger:
         durability: Durability = "full",
         observations: ObservationsMode = "buffered",
         record_content: bool = True,
+        redact: Redact | None = redact_secrets,
+        payloads: PayloadHome = "database",
+        place_above: int | None = None,
         lock_timeout: float = LOCK_TIMEOUT,
     ) -> Ledger:
         """Open the log in a SQLite file, and make one where there is none (unless `create` is false).
 
         `clock` gives microseconds since 1970-01-01 UTC. `durability="process"` survives the process but not a power cut.
         `observations="durable"` commits each observation by itself. `record_content=False` keeps digests of texts, not texts.
+        `redact` sees every text before it is written (see `refledger.redaction`); None writes them as they are.
+        `payloads="folder"` keeps large payloads as files in a folder beside the log. Results of more than `place_above`
+        characters are checked in, and the model is handed their ticket. `lock_timeout` is in seconds.
         Raises `NoLog`, `NotOurSchema`, `NewerSchema`, `OlderSchema`, `StoreReadOnly`, `InvalidConfiguration`.
         """
         _choose("durability", durability, get_args(Durability))
         _choose("observations", observations, get_args(ObservationsMode))
+        _choose("payloads", payloads, get_args(PayloadHome))
         location = _file(path)
+        limit = check_place_above(place_above)
         configuration = Configuration(
             software=__version__,
             durability=durability,
             observations=observations,
             record_content=record_content,
             retention=retention or Retention(),
+            payloads=payloads,
+            redaction=name_of(redact),
         )
-        return cls(Store.open(location, configuration=configuration, clock=clock, create=create, lock_timeout=lock_timeout))
+        return cls(
+            Store.open(location, configuration=configuration, clock=clock, create=create, lock_timeout=lock_timeout),
+            redact=redact,
+            place_above=limit,
+        )
 
     @property
     def log_id(self) -> str:
@@ -119,42 +137,44 @@ class Ledger:
             raise InvalidScope("scope", f"expected a Scope; found {type(scope).__name__}. Pass Scope(conversation=…).")
         wanted = mint_run_id() if run_id is None else checked_id("run_id", run_id)
         place = Place(scope, run_id=wanted, door="run")
-        try:
-            event = RunStarted(
-                agent=agent,
-                model=model,
-                parent_run=parent_run,
-                parent_call=parent_call,
-                attributes=None if attributes is None else dict(attributes),
-            )
-        except ValidationError as error:
-            raise invalid(error) from None
+        event = valid(
+            RunStarted,
+            agent=agent,
+            model=model,
+            parent_run=parent_run,
+            parent_call=parent_call,
+            attributes=None if attributes is None else dict(attributes),
+        )
         self._store.hold_run()
 
         def decide(state: Locked) -> Decision[Mapping[str, int] | None]:
             known = state.run(wanted)
             if known is None:
-                return Decision(None, [place.draft(event)], holds=wanted)
+                return Decision(None, [self._recorder.draft(place, event)], holds=wanted)
             _check_joinable(known, scope)
             return Decision(state.dispatches(scope.key, wanted), holds=wanted)
 
         calls = self._store.append(decide).result
-        return Run(self, scope, wanted, joined=calls is not None, keep_open=keep_open, calls=calls or {})
+        return Run(
+            self._verbs,
+            place,
+            joined=calls is not None,
+            keep_open=keep_open,
+            calls=calls or {},
+            place_above=self._place_above,
+        )
 
     def judge(self, answer_id: str, verdict: Verdict, *, by: str | None = None, note: str | None = None) -> None:
         """Record a verdict on an answer; the newest stands. Raises `UnknownAnswer`."""
         _choose("verdict", verdict, get_args(Verdict))
-        try:
-            event = AnswerJudged(answer_id=answer_id, verdict=verdict, by=by, note=note)
-        except ValidationError as error:
-            raise invalid(error) from None
+        event = valid(AnswerJudged, answer_id=answer_id, verdict=verdict, by=by, note=note)
 
         def decide(state: Locked) -> Decision[None]:
             answer = state.answer(answer_id)
             if answer is None:
                 raise UnknownAnswer(answer_id)
             place = Place(scope_of(answer.scope), run_id=answer.run_id)
-            return Decision(None, [place.draft(event)])
+            return Decision(None, [self._recorder.draft(place, event)])
 
         self._store.append(decide)
 
@@ -197,27 +217,36 @@ class Ledger:
         rows = source.walk(after) if scope is None else source.walk_scope(scope.key, after)
         return (recorded(row, self.log_id) for row in rows)
 
-    def runs(self, *, limit: int = 50) -> list[RunState]:
-        """The runs, newest first."""
+    def runs(self, *, limit: int = 50, before: int = FROM_THE_END) -> list[RunState]:
+        """The runs, newest first; `before` the position that one started at, to page on."""
         with self._store.reading() as reads:
-            return reads.runs(limit=limit)
+            return reads.runs(limit=limit, before=before)
 
-    def answers(self, *, limit: int = 50) -> list[AnswerState]:
-        """The answers, newest first, with their verdicts."""
+    def answers(self, *, limit: int = 50, before: int = FROM_THE_END) -> list[AnswerState]:
+        """The answers, newest first, with their verdicts; `before` the position that one was given at, to page on."""
         with self._store.reading() as reads:
-            return reads.answers(limit=limit)
+            return reads.answers(limit=limit, before=before)
 
-    def artifacts(self, scope: Scope | None = None, *, kind: str | None = None, limit: int = 50) -> list[Artifact]:
-        """Artifacts, newest first: of one scope the live ones, else of all scopes, gone ones too."""
+    def artifacts(
+        self, scope: Scope | None = None, *, kind: str | None = None, limit: int = 50, before: int = FROM_THE_END
+    ) -> list[Artifact]:
+        """Artifacts, newest first: of one scope (and of a kind, where one is given) the live ones, else of all scopes, gone ones too.
+
+        `before` the position that one was minted at, to page on.
+        """
+        if kind is not None and scope is None:
+            raise InvalidConfiguration("kind", "expected a scope with `kind`, since kinds are listed by scope. Give both, or ask `sql`.")
         with self._store.reading() as reads:
             if scope is not None:
-                return reads.live(scope.key, kind, now_us=self._store.clock(), limit=limit)
-            return reads.artifacts(limit=limit)
+                return reads.live(scope.key, kind, now_us=self._store.clock(), limit=limit, before=before)
+            return reads.artifacts(limit=limit, before=before)
 
     def content(self, scope: Scope, digest: str) -> str | None:
-        """A recorded text by its digest; None when it was not recorded, or is erased."""
+        """A recorded text by its digest; None when it was not recorded, or is erased. Raises `LogCorrupt` when it does not match."""
         with self._store.bytes() as payloads:
             data = payloads.content(scope.key, digest)
+        if data is not None and not sound(data, digest):
+            raise LogCorrupt(None, "expected a recorded text to match its digest; it was changed. `refledger verify` lists all damage.")
         return None if data is None else data.decode()
 
     # --- checking ------------------------------------------------------------------------------------------------------------
@@ -229,7 +258,7 @@ class Ledger:
         """
         from refledger.verify import verify
 
-        self._flush_quietly(None)
+        self._store.flush_quietly()
         return verify(self._store, progress)
 
     def rebuild(self) -> int:
@@ -247,31 +276,6 @@ class Ledger:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
-
-    # --- for runs and calls --------------------------------------------------------------------------------------------------
-
-    def _observe(self, place: Place, event: Event, text: str | None) -> None:
-        keep = text is not None and self._store.configuration.record_content
-        content = {(place.scope.key, digest_of_text(text)): text.encode()} if keep and text is not None else None
-        self._store.observe(place.key, place.draft(event), content)
-
-    def _answer(self, place: Place, content: Any, *, cites: Sequence[str], answer_id: str | None, message: int | None) -> Answer:
-        event, text = answer_event(content, cites, answer_id, message)
-        keep = text is not None and event.content is not None and self._store.configuration.record_content
-        texts = {(place.scope.key, event.content): text.encode()} if keep and text is not None and event.content is not None else {}
-
-        def decide(state: Locked) -> Decision[Answer]:
-            if answer_id is not None and state.answer(answer_id) is not None:
-                raise RunRefused(
-                    place.run_id or "", "expected an answer id that is new to this log; it was used before. Give another, or none."
-                )
-            return Decision(Answer(event.answer_id, event.cited or (), event.found or ()), [place.draft(event)], content=texts)
-
-        return self._store.append(decide, key=place.key).result
-
-    def _flush_quietly(self, key: str | None) -> None:
-        with suppress(StoreFault):
-            self._store.flush(key)
 
 
 class LedgerStore:
@@ -291,11 +295,26 @@ class LedgerStore:
         expires_at: datetime | None = None,
         ttl: timedelta | None = None,
         parents: Sequence[str] = (),
+        key: str | None = None,
     ) -> ArtifactMeta:
         """Check a payload in; see `ArtifactStore.put`."""
-        return self._verbs.put(
-            Place(scope), data, kind=kind, media_type=media_type, label=label, expires_at=expires_at, ttl=ttl, parents=parents
-        )
+        return self._verbs.put(Place(scope), data, Put(kind, media_type, label, expires_at, ttl, parents, key))
+
+    def put_stream(
+        self,
+        scope: Scope,
+        source: BinaryIO | Iterable[bytes],
+        *,
+        kind: str,
+        media_type: str | None = None,
+        label: str | None = None,
+        expires_at: datetime | None = None,
+        ttl: timedelta | None = None,
+        parents: Sequence[str] = (),
+        key: str | None = None,
+    ) -> ArtifactMeta:
+        """Check in the bytes of a binary file or an iterable, of any size, a piece at a time."""
+        return self._verbs.put_stream(Place(scope), source, Put(kind, media_type, label, expires_at, ttl, parents, key))
 
     def head(self, scope: Scope, ref: str) -> ArtifactMeta | None:
         """The ticket alone; see `ArtifactStore.head`."""
@@ -304,6 +323,10 @@ class LedgerStore:
     def get(self, scope: Scope, ref: str) -> StoredArtifact | None:
         """The ticket and its payload; see `ArtifactStore.get`."""
         return self._verbs.get(Place(scope), ref)
+
+    def get_stream(self, scope: Scope, ref: str) -> ArtifactReader | None:
+        """The payload's bytes a piece at a time, its digest checked at the end."""
+        return self._verbs.get_stream(Place(scope), ref)
 
     def delete(self, scope: Scope, ref: str) -> None:
         """Gone after this; see `ArtifactStore.delete`."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from refledger_schema.errors import InvalidConfiguration
-from refledger_schema.events import Event
+from refledger_schema.events import MAX_LABEL, Event
 
 Redact = Callable[[str, str], str]
 """(text, where) to the text that may be stored. `where` is the event's type and field, such as `artifact.minted label`, or
@@ -27,24 +27,34 @@ class Secret:
     """A kind of secret, and how it is recognised. Group 1, where there is one, is what is secret of a match."""
 
     name: str
+    hints: tuple[str, ...]
+    """Lower-case words of which one must be there: most texts hold none, and then no pattern is tried."""
     pattern: re.Pattern[str]
 
 
 SECRETS: tuple[Secret, ...] = tuple(
-    Secret(name, re.compile(pattern))
-    for name, pattern in (
-        ("private-key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"),
-        ("jwt", r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
-        ("aws-access-key", r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
-        ("github-token", r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{50,})"),
-        ("gitlab-token", r"\bglpat-[A-Za-z0-9_-]{20,}"),
-        ("slack-token", r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"),
-        ("google-api-key", r"\bAIza[A-Za-z0-9_-]{35}"),
-        ("stripe-key", r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}"),
-        ("model-api-key", r"\bsk-[A-Za-z0-9_-]{20,}"),
-        ("bearer-token", r"(?i)\bbearer\s+([A-Za-z0-9._~+/=-]{20,})"),
-        ("url-password", r"://[^\s/:@]{1,200}:([^\s/@]{1,200})@"),
-        ("password", r"(?i)\b(?:password|passwd|secret|api[_-]?key|access[_-]?token)\b[\"']?\s*[:=]\s*[\"']?([^\s\"',;}]{6,})"),
+    Secret(name, hints, re.compile(pattern))
+    for name, hints, pattern in (
+        (
+            "private-key",
+            ("private key-----",),
+            r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)",
+        ),
+        ("jwt", ("eyj",), r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
+        ("aws-access-key", ("akia", "asia"), r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
+        ("github-token", ("gh", "github_pat_"), r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{50,})"),
+        ("gitlab-token", ("glpat-",), r"\bglpat-[A-Za-z0-9_-]{20,}"),
+        ("slack-token", ("xox",), r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"),
+        ("google-api-key", ("aiza",), r"\bAIza[A-Za-z0-9_-]{35}"),
+        ("stripe-key", ("k_live_", "k_test_"), r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}"),
+        ("model-api-key", ("sk-",), r"\bsk-[A-Za-z0-9_-]{20,}"),
+        ("bearer-token", ("bearer",), r"(?i)\bbearer\s{1,8}([A-Za-z0-9._~+/=-]{20,})"),
+        ("url-password", ("://",), r"://[^\s/:@]{1,200}:([^\s/@]{1,200})@"),
+        (
+            "password",
+            ("passw", "secret", "key", "token"),
+            r"(?i)\b(?:password|passwd|secret|api[_-]?key|access[_-]?token)\b[\"']?\s{0,8}[:=]\s{0,8}[\"']?([^\s\"',;}]{6,})",
+        ),
     )
 )
 """What the default redaction looks for: the well-known forms, in this order. It is a net, not a proof."""
@@ -52,8 +62,10 @@ SECRETS: tuple[Secret, ...] = tuple(
 
 def redact_secrets(text: str, where: str) -> str:
     """Replace common secrets by `[redacted <kind>]`. The default of `Ledger.open(redact=…)`."""
+    lower = text.lower()
     for secret in SECRETS:
-        text = secret.pattern.sub(lambda match, name=secret.name: _replaced(match, name), text)  # type: ignore[misc]
+        if any(hint in lower for hint in secret.hints):
+            text = secret.pattern.sub(lambda match, name=secret.name: _replaced(match, name), text)  # type: ignore[misc]
     return text
 
 
@@ -76,7 +88,8 @@ def applied(redact: Redact | None, text: str, where: str) -> str:
     found = redact(text, where)
     if not isinstance(found, str):
         raise InvalidConfiguration("redact", f"expected the redaction hook to give a text for {where}; it gave {type(found).__name__}.")
-    return found
+    # The bounds of texts were checked before: what replaces a text keeps within them.
+    return found if where == "content" else found[: max(len(text), MAX_LABEL)]
 
 
 def name_of(redact: Redact | None) -> str | None:
@@ -105,5 +118,3 @@ def _replaced(match: re.Match[str], name: str) -> str:
         start, end = match.start(1) - match.start(), match.end(1) - match.start()
         return f"{match.group()[:start]}[redacted {name}]{match.group()[end:]}"
     return f"[redacted {name}]"
-
-

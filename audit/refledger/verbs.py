@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import Any, BinaryIO
 
 from pydantic import ValidationError
 
 from refledger.contract import ArtifactMeta, Page, StoredArtifact
-from refledger.payloads import decode, encode
+from refledger.payloads import MEDIA_TYPES, decode, encode
+from refledger.recorder import Place, Recorder, idempotency, replayed
+from refledger.streams import ArtifactReader, chunks_of
 from refledger_schema.digests import digest_of
-from refledger_schema.envelope import Draft
-from refledger_schema.errors import ArtifactIntegrity, InvalidArtifact, NotCanonical, OverBudget, RefledgerError, TooLarge, UnknownParentRef
-from refledger_schema.events import ArtifactGone, ArtifactMinted, ArtifactRead, ArtifactRefused, Event, Parent, Shape
-from refledger_schema.reasons import CAUSE_OF_GONE, REASON_OF, Cause
+from refledger_schema.envelope import Draft, event_of
+from refledger_schema.errors import (
+    ArtifactIntegrity,
+    InvalidArtifact,
+    LogCorrupt,
+    NotCanonical,
+    OverBudget,
+    RefledgerError,
+    TooLarge,
+    UnknownParentRef,
+)
+from refledger_schema.events import ArtifactGone, ArtifactMinted, ArtifactRead, Idempotency, Parent, Shape
+from refledger_schema.reasons import CAUSE_OF_GONE, Cause
 from refledger_schema.refs import is_ref, mint_ref
 from refledger_schema.scopes import Scope
 from refledger_store.append import Decision, Locked
 from refledger_store.payloads import Bytes, Payloads, sound
 from refledger_store.reads import FROM_THE_END, Artifact, Reads
 from refledger_store.retention import evictions, expiry
-from refledger_store.store import Store
 
-Door = Literal["call", "run", "store"]
-Op = Literal["put", "head", "get", "stream", "delete", "list"]
 MAX_LISTED = 10_000
 """The longest page of a listing."""
 EVERY_EXPIRED = 2**31
@@ -34,67 +42,74 @@ EVERY_EXPIRED = 2**31
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where something happens: whose scope, and which run, call and dispatch, as far as there are any."""
+class Put:
+    """What a put says of its payload."""
 
-    scope: Scope
-    run_id: str | None = None
-    call_id: str | None = None
-    dispatch: int | None = None
-    tool: str | None = None
-    door: Door = "store"
-
-    @property
-    def key(self) -> str:
-        """Under what observations wait: the run, or the scope where there is none."""
-        return self.run_id if self.run_id is not None else f"scope {self.scope.key}"
-
-    def draft(self, event: Event) -> Draft:
-        return Draft(event, self.scope, run_id=self.run_id, call_id=self.call_id, dispatch=self.dispatch)
+    kind: str
+    media_type: str | None = None
+    label: str | None = None
+    expires_at: datetime | None = None
+    ttl: timedelta | None = None
+    parents: Sequence[str] = ()
+    key: str | None = None
+    """The caller's idempotency key."""
 
 
 class Verbs:
     """The five verbs over one store, for a place that the caller gives."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self._store = recorder.store
 
     # --- put ---------------------------------------------------------------------------------------------------------------
 
-    def put(
-        self,
-        place: Place,
-        data: Any,
-        *,
-        kind: str,
-        media_type: str | None = None,
-        label: str | None = None,
-        expires_at: datetime | None = None,
-        ttl: timedelta | None = None,
-        parents: Sequence[str] = (),
-        resolved: Iterable[str] = (),
-    ) -> ArtifactMeta:
+    def put(self, place: Place, data: Any, words: Put, resolved: Iterable[str] = ()) -> ArtifactMeta:
         """Check a payload in, in one transaction with its event. `resolved` are the refs that the call was given."""
+
+        def receive() -> tuple[Shape, str, Bytes]:
+            encoded = encode(data, words.media_type)
+            return encoded.shape, encoded.media_type, self._store.receive(place.scope.key, (encoded.data,))
+
+        return self._check_in(place, words, resolved, receive)
+
+    def put_stream(self, place: Place, source: BinaryIO | Iterable[bytes], words: Put, resolved: Iterable[str] = ()) -> ArtifactMeta:
+        """Check in bytes of any size, a piece at a time; memory holds no more than a piece."""
+
+        def receive() -> tuple[Shape, str, Bytes]:
+            payload = self._store.receive(place.scope.key, chunks_of(source))
+            return "bytes", words.media_type or MEDIA_TYPES["bytes"], payload
+
+        return self._check_in(place, words, resolved, receive)
+
+    def _check_in(self, place: Place, words: Put, resolved: Iterable[str], receive: Callable[[], tuple[Shape, str, Bytes]]) -> ArtifactMeta:
         payload: Bytes | None = None
         try:
-            _check_words(kind, media_type, label)
-            stated_us = _stated_expiry(expires_at, ttl, self._store.clock)
-            declared = _declared(parents)
+            _check_words(words.kind, words.media_type, words.label)
+            stated_us = _stated_expiry(words.expires_at, words.ttl, self._store.clock)
+            declared = _declared(words.parents)
             lineage = _lineage(declared, resolved)
-            encoded = encode(data, media_type)
-            payload = self._store.receive(place.scope.key, (encoded.data,))
-            minted = _Mint(place, kind, label, encoded.shape, encoded.media_type, stated_us, declared, lineage, payload)
-            return self._store.append(lambda state: self._mint(state, minted), key=place.key).result
+            shape, media_type, payload = receive()
+            request = (words.kind, media_type, words.label or "", shape, payload.digest)
+            used = idempotency(words.key, request)
+            minted = _Mint(place, words.kind, words.label, shape, media_type, stated_us, declared, lineage, payload, used)
+            meta, is_new = self._store.append(lambda state: self._mint(state, minted), key=place.key).result
         except BaseException as error:
             if payload is not None:
                 self._store.discard(payload)
             if not isinstance(error, InvalidArtifact | TooLarge | NotCanonical):
                 raise
-            self._refused(place, "put", _cause_of(error), None)
+            self.recorder.refused(place, "put", _cause_of(error), None)
             raise _put_refusal(error) from None
+        if not is_new:
+            self._store.discard(payload)
+        return meta
 
-    def _mint(self, state: Locked, wanted: _Mint) -> Decision[ArtifactMeta]:
+    def _mint(self, state: Locked, wanted: _Mint) -> Decision[tuple[ArtifactMeta, bool]]:
         place, scope = wanted.place, wanted.place.scope
+        before = replayed(state, scope, "put", wanted.idempotency)
+        if before is not None:
+            return Decision((_minted_at(state, before), False))
         _prove_parents(state, scope.key, wanted.declared)
         if wanted.stated_us is not None and wanted.stated_us <= state.now_us:
             raise InvalidArtifact("expires_at", "expected an expiry in the future; it is past or now. Give a later one, or none.")
@@ -112,9 +127,11 @@ class Verbs:
             expires_us=expires_us,
             parents=wanted.lineage or None,
             tool=place.tool,
+            idempotency=wanted.idempotency,
         )
+        event = self.recorder.clean(event)
         meta = _meta_of_mint(event, place, state.now_us)
-        return Decision(meta, [*leaving, place.draft(event)], payloads=[wanted.payload])
+        return Decision((meta, True), [*leaving, place.draft(event)], payloads=[wanted.payload])
 
     def _room(self, state: Locked, wanted: _Mint, ref: str) -> list[Draft]:
         """The departures that make room: all that has expired, then the least recently used, never the parents just proved."""
@@ -143,9 +160,9 @@ class Verbs:
         with self._store.reading() as reads:
             meta, cause = found(reads, place.scope, ref, self._store.clock())
         if meta is None:
-            self._refused(place, "head", cause, ref)
+            self.recorder.refused(place, "head", cause, ref)
             return None
-        self._observe(place, ArtifactRead(ref=ref, via="head", door=place.door, verified=False))
+        self.recorder.observe(place, ArtifactRead(ref=ref, via="head", door=place.door, verified=False))
         return meta
 
     def get(self, place: Place, ref: str) -> StoredArtifact | None:
@@ -153,20 +170,35 @@ class Verbs:
             meta, cause = found(reads, place.scope, ref, self._store.clock())
             delivered = None if meta is None else deliver(reads, place.scope, meta)
         if meta is None or delivered is None:
-            self._refused(place, "get", cause, ref)
+            self.recorder.refused(place, "get", cause, ref)
             return None
         if delivered.damage is not None:
-            self._refused(place, "get", delivered.damage, ref)
+            self.recorder.refused(place, "get", delivered.damage, ref)
             raise ArtifactIntegrity(ref, meta.digest, delivered.actual)
-        self._observe(place, ArtifactRead(ref=ref, via="get", door=place.door, verified=True))
+        self.recorder.observe(place, ArtifactRead(ref=ref, via="get", door=place.door, verified=True))
         return StoredArtifact(meta, delivered.data)
+
+    def get_stream(self, place: Place, ref: str) -> ArtifactReader | None:
+        with self._store.reading() as reads:
+            meta, cause = found(reads, place.scope, ref, self._store.clock())
+        if meta is None:
+            self.recorder.refused(place, "stream", cause, ref)
+            return None
+
+        def ended(verified: bool, actual: str | None) -> None:
+            if actual is not None:
+                self.recorder.refused(place, "stream", "corrupt", ref)
+            else:
+                self.recorder.observe(place, ArtifactRead(ref=ref, via="stream", door=place.door, verified=verified))
+
+        return ArtifactReader(self._store, place.scope, meta, ended)
 
     def delete(self, place: Place, ref: str, *, by: str | None = None, why: str | None = None) -> None:
         def decide(state: Locked) -> Decision[None]:
             meta, _ = found(state, place.scope, ref, state.now_us)
             if meta is None:
                 return Decision(None)
-            return Decision(None, [place.draft(_gone(ref, by, why))])
+            return Decision(None, [self.recorder.draft(place, _gone(ref, by, why))])
 
         self._store.append(decide, key=place.key)
 
@@ -185,25 +217,6 @@ class Verbs:
         more = _cursor(rows[limit - 1].minted, scope, kind) if len(rows) > limit else None
         return Page(metas, more, total)
 
-    # --- observations --------------------------------------------------------------------------------------------------------
-
-    def _observe(self, place: Place, event: Event) -> None:
-        self._store.observe(place.key, place.draft(event))
-
-    def _refused(self, place: Place, op: Op, cause: Cause | None, spoken: object) -> None:
-        cause = cause or "never_minted"
-        ref = spoken if isinstance(spoken, str) and is_ref(spoken) else None
-        text = spoken if isinstance(spoken, str) and ref is None else None
-        event = ArtifactRefused(
-            op=op,
-            reason=REASON_OF[cause],
-            cause=cause,
-            ref=ref,
-            spoken_length=None if text is None else len(text),
-            spoken_digest=None if text is None else digest_of(text.encode(errors="surrogatepass")),
-        )
-        self._observe(place, event)
-
 
 @dataclass(frozen=True, slots=True)
 class _Mint:
@@ -218,6 +231,7 @@ class _Mint:
     declared: tuple[str, ...]
     lineage: tuple[Parent, ...]
     payload: Bytes
+    idempotency: Idempotency | None
 
 
 # --- finding and delivering, shared with dispatch ----------------------------------------------------------------------------
@@ -401,6 +415,16 @@ def _meta_of_mint(event: ArtifactMinted, place: Place, minted_us: int) -> Artifa
         call_id=place.call_id,
         tool=event.tool,
     )
+
+
+def _minted_at(state: Locked, position: int) -> ArtifactMeta:
+    """The ticket that the event at a position minted, as it stands now."""
+    row = state.event(position)
+    event = None if row is None else event_of(row)
+    artifact = state.artifact(event.ref) if isinstance(event, ArtifactMinted) else None
+    if artifact is None:
+        raise LogCorrupt(position, f"position {position}: expected the mint that a receipt speaks of. Run `refledger verify`.")
+    return meta_of(state, artifact)
 
 
 def _by_use(state: Locked, scope: str) -> Iterator[tuple[str, int]]:

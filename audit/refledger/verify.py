@@ -16,7 +16,7 @@ from refledger_schema.merkle import Frontier, leaf_hash
 from refledger_schema.scopes import scope_of
 from refledger_schema.tables import PROJECTIONS, Table
 from refledger_store.append import look_head
-from refledger_store.payloads import Payloads
+from refledger_store.payloads import Payloads, sound
 from refledger_store.reads import Artifact, Reads, walk
 from refledger_store.rebuild import rebuild
 from refledger_store.store import Store
@@ -87,7 +87,7 @@ def verify(store: Store, progress: Callable[[int, int], None] | None = None) -> 
             if progress is not None and row.position % 1_000 == 0:
                 progress(row.position, total)
         tree = events.tree_verdict(reads)
-        payloads = _payloads(reads)
+        payloads = (*_payloads(reads), _content(reads))
         projections = _projections(reads, store.log_id)
     if progress is not None:
         progress(total, total)
@@ -139,7 +139,7 @@ class _Events:
         self.leaves.checked += 1
         # The tree is made of the stored hashes, so that a changed column fails this verdict and not that of the tree.
         self.frontier = self.frontier.append(row.leaf_hash)
-        if leaf_hash(leaf_bytes(row, self._log_id)) != row.leaf_hash:
+        if not _leaf_holds(row, self._log_id):
             self.leaves.complain(f"position {row.position}: its columns are not what its leaf hash was made of")
             return
         try:
@@ -172,6 +172,14 @@ class _Events:
         if row.scope_seq != expected:
             self.scopes.complain(f"position {row.position}: expected scope_seq {expected} in its scope, found {row.scope_seq}")
             self._seqs.set(row.scope, row.scope_seq)
+
+
+def _leaf_holds(row: Row, log_id: str) -> bool:
+    try:
+        return leaf_hash(leaf_bytes(row, log_id)) == row.leaf_hash
+    except (AttributeError, TypeError, UnicodeError):
+        # A damaged page can put anything anywhere: a column that is no text or no bytes is not what was hashed.
+        return False
 
 
 class _Counts:
@@ -208,6 +216,15 @@ def _payloads(reads: Reads) -> tuple[Verdict, Verdict]:
         if actual != artifact.digest:
             match.complain(f"{artifact.ref}: its payload has digest {actual}, minted with {artifact.digest}")
     return present, match
+
+
+def _content(reads: Reads) -> Verdict:
+    verdict = Verdict("content matches", "are the recorded texts what their digests say?")
+    for scope, digest, data in reads.contents():
+        verdict.checked += 1
+        if not isinstance(data, bytes) or not sound(data, digest):
+            verdict.complain(f"a text of digest {digest} was changed" if scope else "a text outside any scope")
+    return verdict
 
 
 def _artifacts(reads: Reads) -> Iterator[Artifact]:

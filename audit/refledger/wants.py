@@ -6,7 +6,7 @@ the judgement and the sentences, and adds what only the lock and the log know.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -128,7 +128,7 @@ def resolve_tool_wants(
         return resolution(args, judgements)
     damaged = damaged_refs(judgements)
     offers = [offers_of(kind, *_live(store, scope, kind, damaged)) for kind in refused_kinds(judgements)]
-    return refusal_of(refused_event(tool_name, judgements, offers), judgements)
+    return refusal_of(refused_event(tool_name, judgements, offers))
 
 
 def wants_needs_store_refusal(tool_name: str, wants: ToolWants) -> str:
@@ -194,15 +194,19 @@ def refused_event(
     judgements: Sequence[Judgement],
     offers: Sequence[tuple[Offers, dict[str, str]]],
     idempotency: Idempotency | None = None,
+    clean: Callable[[DispatchRefused], DispatchRefused] = lambda event: event,
 ) -> DispatchRefused:
-    """The event that holds all that the model is told, its sentence's digest included."""
+    """The event that holds all that the model is told, its sentence's digest included.
+
+    `clean` redacts it first, since the sentence is rendered from what is stored.
+    """
     spoken = {judgement.argument: judgement.spoken for judgement in judgements if _is_recordable(judgement.spoken)}
     digests = {
         judgement.argument: digest_of(text.encode(errors="surrogatepass"))
         for judgement in judgements
         if judgement.spoken_as in ("text", "array", "object") and judgement.argument not in spoken and (text := _text(judgement.spoken))
     }
-    event = DispatchRefused(
+    unsealed = DispatchRefused(
         tool=tool,
         wording=LATEST,
         arguments=tuple(_judged_argument(judgement) for judgement in judgements),
@@ -213,18 +217,18 @@ def refused_event(
         labels={ref: label for _, labels in offers for ref, label in labels.items()} or None,
         idempotency=idempotency,
     )
+    event = clean(unsealed)
     return event.model_copy(update={"sentence": digest_of(dispatch_sentence(event).encode())})
 
 
-def refusal_of(event: DispatchRefused, judgements: Sequence[Judgement]) -> Refused:
+def refusal_of(event: DispatchRefused) -> Refused:
     """What the caller is told of a refused dispatch."""
-    spoken = {judgement.argument: judgement for judgement in judgements}
     refusals = tuple(
         WantsRefusal(
             arg_name=argument.argument,
             kind=argument.wanted,
             reason=argument.reason,
-            ref=(event.spoken or {}).get(argument.argument) if spoken[argument.argument].spoken_as == "text" else None,
+            ref=(event.spoken or {}).get(argument.argument) if argument.spoken_as == "text" else None,
             detail=argument_sentence(event, argument),
         )
         for argument in event.arguments
@@ -330,9 +334,11 @@ def _text(spoken: object) -> str | None:
 
 def _is_recordable(spoken: object) -> bool:
     """Whether a spoken text enters the event's texts as itself."""
-    if not isinstance(spoken, str) or len(spoken) > MAX_SPOKEN or "\x00" in spoken:
-        return False
-    return not any("\ud800" <= char <= "\udfff" for char in spoken)
+    return isinstance(spoken, str) and len(spoken) <= MAX_SPOKEN and _is_storable(spoken)
+
+
+def _is_storable(text: str) -> bool:
+    return "\x00" not in text and not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def _required(input_schema: Schema | None) -> frozenset[str]:
@@ -341,18 +347,20 @@ def _required(input_schema: Schema | None) -> frozenset[str]:
 
 
 def _assert_bounds(tool: str, wants: ToolWants) -> None:
-    if not isinstance(tool, str) or not 1 <= len(tool) <= MAX_NAME:
-        raise InvalidDeclaration(f"wants: expected the tool's name to be text of 1 to {MAX_NAME} characters. Name the tool.")
+    if not isinstance(tool, str) or not 1 <= len(tool) <= MAX_NAME or not _is_storable(tool):
+        raise InvalidDeclaration(f"wants: expected the tool's name to be well-formed text of 1 to {MAX_NAME} characters. Name the tool.")
     if len(wants) > MAX_WANTS:
         raise TooLarge(f"the wants of tool {shown(tool)}", MAX_WANTS, len(wants))
 
 
 def _assert_kind(tool: str, argument: object, kind: object) -> None:
-    if not isinstance(argument, str) or not argument or len(argument) > MAX_NAME:
-        raise _bad_declaration(tool, None, f"expected argument names to be text of 1 to {MAX_NAME} characters. Name the argument.")
-    if not isinstance(kind, str) or spoken_as(kind) != "text":
+    if not isinstance(argument, str) or not 1 <= len(argument) <= MAX_NAME or not _is_storable(argument):
         raise _bad_declaration(
-            tool, argument, "expected its kind to be a non-blank text, since a blank kind matches no mint. Name the kind."
+            tool, None, f"expected argument names to be well-formed text of 1 to {MAX_NAME} characters. Name the argument."
+        )
+    if not isinstance(kind, str) or spoken_as(kind) != "text" or not _is_storable(kind):
+        raise _bad_declaration(
+            tool, argument, "expected its kind to be a well-formed, non-blank text, since no other kind is ever minted. Name the kind."
         )
     if len(kind) > MAX_KIND:
         raise TooLarge(f"the kind of argument {shown(argument)}, in characters", MAX_KIND, len(kind))

@@ -296,7 +296,7 @@ def _builtin(value: object) -> object:
     if isinstance(value, float):
         return float.__float__(value)
     if isinstance(value, dict):
-        return dict(value.items())  # dict(value) would miss the order of an OrderedDict's own
+        return dict(value)
     if isinstance(value, list):
         return list(value)
     if isinstance(value, _Repeated):

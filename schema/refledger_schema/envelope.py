@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from refledger_schema import events as _events
-from refledger_schema.canonical import canonical_json, parse_json
-from refledger_schema.errors import LogCorrupt, NotCanonical, TooLarge
+from refledger_schema.canonical import MAX_SAFE_INTEGER, canonical_json, parse_json
+from refledger_schema.errors import InvalidScope, LogCorrupt, NotCanonical, TooLarge
 from refledger_schema.events import Event
 from refledger_schema.merkle import leaf_hash
 from refledger_schema.scopes import Scope, scope_of
@@ -27,6 +27,8 @@ from refledger_schema.scopes import Scope, scope_of
 MAX_LEAF = 65_535
 """The longest leaf in bytes (C2SP tlog-tiles keeps an entry's length in 16 bits)."""
 _SALT = 16
+_LONGEST = MAX_SAFE_INTEGER
+"""No number of a row is longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,8 @@ class Prepared:
 def prepare(draft: Draft, event_id: str) -> Prepared:
     """Encode a draft, outside any lock.
 
-    Raises `NotCanonical` for a value that no leaf can carry, and `TooLarge` for a draft whose leaf is past its bound wherever it stands.
+    Raises `NotCanonical` for a value that no leaf can carry, and `TooLarge` for a draft whose leaf could be past its bound: what is
+    prepared must not fail later, under the lock, in front of somebody else's event.
     """
     body, texts = draft.event.split()
     body_text = canonical_json(body)
@@ -109,7 +112,7 @@ def prepare(draft: Draft, event_id: str) -> Prepared:
     private = private_hash(salt, draft.scope, texts_text)
     prepared = Prepared(draft, event_id, body_text, texts_text, salt, private)
     if len(body_text) > MAX_LEAF // 8:
-        placed(prepared, log_id="", position=1, recorded_us=1, scope_key=None, scope_seq=None)
+        placed(prepared, log_id=event_id, position=_LONGEST, recorded_us=-_LONGEST, scope_key=None, scope_seq=_LONGEST)
     return prepared
 
 
@@ -176,7 +179,7 @@ def recorded(row: Row, log_id: str) -> Recorded:
         event_id=row.event_id,
         recorded_us=row.recorded_us,
         occurred_us=row.occurred_us,
-        scope=None if row.scope is None else scope_of(row.scope),
+        scope=_scope_of(row),
         scope_seq=row.scope_seq,
         run_id=row.run_id,
         call_id=row.call_id,
@@ -184,6 +187,17 @@ def recorded(row: Row, log_id: str) -> Recorded:
         event=event_of(row),
         erased=row.salt is None,
     )
+
+
+def _scope_of(row: Row) -> Scope | None:
+    try:
+        return None if row.scope is None else scope_of(row.scope)
+    except (InvalidScope, TooLarge):
+        raise LogCorrupt(
+            row.position,
+            f"position {row.position}: expected a readable scope key; the stored one is damaged. "
+            "Run `refledger verify` for all damage, and restore the log from a backup.",
+        ) from None
 
 
 def event_of(row: Row) -> Event:

@@ -249,6 +249,15 @@ class CallEnded(Event):
 # --- artifacts -----------------------------------------------------------------------------------------------------------
 
 
+class OfferedRef(_Frozen):
+    """One line of what a refusal offered."""
+
+    ref: Ref
+    """A live ref of the wanted kind."""
+    bytes: Count
+    """Its size as shown."""
+
+
 class Parent(_Frozen):
     """An artifact that another was made from."""
 
@@ -328,7 +337,7 @@ class ArtifactRefused(Event):
 
     type: Literal["artifact.refused"] = "artifact.refused"
     version: Literal[1] = 1
-    op: Literal["put", "head", "get", "stream", "delete", "list"]
+    op: Literal["put", "head", "get", "stream", "delete", "list", "present"]
     """The verb."""
     reason: Reason
     """What the caller was told."""
@@ -340,6 +349,35 @@ class ArtifactRefused(Event):
     """Length in characters of what was spoken instead of a ref."""
     spoken_digest: Annotated[Digest | None, Private] = None
     """Digest of what was spoken instead of a ref."""
+    wording: Count | None = None
+    """Which renderer made the sentence that a model read, where one did."""
+    offered: Annotated[tuple[OfferedRef, ...] | None, Field(max_length=MAX_OFFERED)] = None
+    """The live refs that the sentence offered, newest first."""
+    total: Count | None = None
+    """How many were live in all."""
+    sentence: Digest | None = None
+    """Digest of the sentence."""
+    spoken: Annotated[str | None, Field(max_length=MAX_SPOKEN), Private] = None
+    """What was spoken, as the sentence repeats it."""
+    labels: Annotated[dict[str, str] | None, Private] = None
+    """By offered ref: its label as shown."""
+
+
+class ArtifactPresented(Event):
+    """An artifact was handed to the screen. The snapshot keeps it nameable after it has expired."""
+
+    type: Literal["artifact.presented"] = "artifact.presented"
+    version: Literal[1] = 1
+    ref: Ref
+    """The artifact."""
+    via: Literal["head"] = "head"
+    """Its ticket was read, not its payload."""
+    door: Literal["call", "run", "store"]
+    """Whose verb it was."""
+    shown_as: Annotated[str | None, Field(max_length=MAX_NAME), Private] = None
+    """What it was to be shown as."""
+    snapshot: Annotated[dict[str, str] | None, Private] = None
+    """Kind, media type, bytes and label as they were shown."""
 
 
 # --- dispatch ------------------------------------------------------------------------------------------------------------
@@ -404,15 +442,6 @@ class JudgedArgument(_Frozen):
     """What was spoken, as a type of JSON value."""
     spoken_length: Count | None = None
     """Length in characters of a text that was spoken; of another value, of its JSON."""
-
-
-class OfferedRef(_Frozen):
-    """One line of what a refusal offered."""
-
-    ref: Ref
-    """A live ref of the wanted kind."""
-    bytes: Count
-    """Its size as shown."""
 
 
 class Offers(_Frozen):
@@ -542,6 +571,7 @@ KINDS: dict[tuple[str, int], type[Event]] = {
         CallEnded,
         ArtifactMinted,
         ArtifactRead,
+        ArtifactPresented,
         ArtifactGone,
         ArtifactRefused,
         DispatchResolved,

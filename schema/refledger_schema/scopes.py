@@ -41,12 +41,15 @@ class Scope:
 
 
 def scope_of(key: str) -> Scope:
-    """The scope that `key` names; the left inverse of `Scope.key`."""
+    """The scope that `key` names; the inverse of `Scope.key`. No other spelling of a scope is read: a scope has one key."""
     parts = key.split("/")
     if len(parts) != 3:
         raise InvalidScope("key", "expected a scope key of three segments joined by '/'; use `Scope.key` to make one.")
     tenant, principal, conversation = (_unescaped(part) for part in parts)
-    return Scope(conversation=conversation, tenant=tenant, principal=principal)
+    scope = Scope(conversation=conversation, tenant=tenant, principal=principal)
+    if scope.key != key:
+        raise InvalidScope("key", "expected a scope key as `Scope.key` spells it; found another spelling. Use `Scope.key` to make one.")
+    return scope
 
 
 def _field(name: str, value: object) -> str:

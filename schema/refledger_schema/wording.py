@@ -10,9 +10,9 @@ model itself spoke is given back to it in quotes (`as_spoken`), refs included, s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from refledger_schema.events import DispatchRefused, JudgedArgument, Offers
+from refledger_schema.events import ArtifactRefused, DispatchRefused, JudgedArgument, OfferedRef, Offers
 
 REFUSED_PREFIX = "refused: "
 """The first words of every refusal that a model reads (seed `refusal.d.ts`): they say what the text is."""
@@ -133,3 +133,31 @@ def _count(number: int, unit: str) -> str:
 
 RENDERERS: Mapping[int, Callable[[DispatchRefused], str]] = {1: _dispatch_1}
 ARGUMENT_RENDERERS: Mapping[int, Callable[[DispatchRefused, JudgedArgument], str]] = {1: _argument_1}
+
+
+def present_sentence(event: ArtifactRefused) -> str:
+    """The sentence that the model read when nothing was presented. Raises KeyError for a wording that this software does not know."""
+    return PRESENT_RENDERERS[event.wording or 0](event)
+
+
+def _present_1(event: ArtifactRefused) -> str:
+    if event.reason == "invalid-input":
+        complaint = "It takes a ref and what to show it as, both as text."
+    else:
+        complaint = f"{_quoted_ref_1(event)} is missing or expired."
+    return f"{REFUSED_PREFIX}nothing was presented. {complaint} {_offer_any_1(event.offered or (), event.total or 0, event.labels or {})}"
+
+
+def _quoted_ref_1(event: ArtifactRefused) -> str:
+    spoken = as_spoken(event.ref or event.spoken or "")
+    return spoken or f"what was passed ({_count(event.spoken_length or 0, 'character')})"
+
+
+def _offer_any_1(offered: Sequence[OfferedRef], total: int, labels: Mapping[str, str]) -> str:
+    if not offered:
+        return "No ref is live in this conversation: produce one first."
+    lines = ", ".join(_line_1(line.ref, line.bytes, labels.get(line.ref)) for line in offered)
+    return f"Live refs, newest first, {len(offered):,} of {total:,}: {lines}."
+
+
+PRESENT_RENDERERS: Mapping[int, Callable[[ArtifactRefused], str]] = {1: _present_1}

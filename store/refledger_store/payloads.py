@@ -139,7 +139,8 @@ class Payloads:
             return None
         hashed = hashlib.sha256()
         for chunk in chunks:
-            hashed.update(chunk)
+            # A damaged row may hold anything; what is no bytes has no digest, so it matches none.
+            hashed.update(chunk if isinstance(chunk, bytes) else repr(chunk).encode())
         return "sha-256:" + hashed.hexdigest()
 
     def _upload_chunks(self, upload: str, size: int) -> Iterator[bytes]:

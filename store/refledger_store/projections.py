@@ -14,6 +14,7 @@ from refledger_schema.events import (
     AnswerJudged,
     ArtifactGone,
     ArtifactMinted,
+    ArtifactPresented,
     ArtifactRead,
     ArtifactRefused,
     DispatchRefused,
@@ -84,7 +85,7 @@ class Projection:
         if artifact.corrupt is None:
             self._run("count_kind", scope=row.scope, kind=artifact.kind, count=-1)
 
-    def _read(self, row: Row, event: ArtifactRead) -> None:
+    def _read(self, row: Row, event: ArtifactRead | ArtifactPresented) -> None:
         self._run("use", ref=event.ref, scope=row.scope, position=row.position)
 
     def _artifact_refused(self, row: Row, event: ArtifactRefused) -> None:
@@ -147,6 +148,7 @@ EFFECTS: dict[type[Event], Callable[[Projection, Row, Any], None]] = {
     ArtifactMinted: Projection._minted,
     ArtifactGone: Projection._gone,
     ArtifactRead: Projection._read,
+    ArtifactPresented: Projection._read,
     ArtifactRefused: Projection._artifact_refused,
     DispatchResolved: Projection._resolved,
     DispatchRefused: Projection._refused,

@@ -129,8 +129,10 @@ class Reads:
             return self._all(Artifact, "live_of_scope", scope=scope, now_us=now_us, before=before, limit=limit)
         return self._all(Artifact, "live_of_kind", scope=scope, kind=kind, now_us=now_us, before=before, limit=limit)
 
-    def live_total(self, scope: str, kind: str, *, now_us: int) -> int:
-        """How many artifacts of the kind are live and not known to be corrupt: the counter less the expired but unswept."""
+    def live_total(self, scope: str, kind: str | None, *, now_us: int) -> int:
+        """How many artifacts are live: the counter less the expired but unswept. Of a kind, those known to be corrupt are left out."""
+        if kind is None:
+            return self.totals(scope).live_count - int(self._value("expired_count", scope=scope, now_us=now_us))
         counted = self._value("kind_count", scope=scope, kind=kind)
         if not counted:
             return 0
@@ -180,6 +182,14 @@ class Reads:
 
     def artifacts(self, *, limit: int, before: int = FROM_THE_END) -> list[Artifact]:
         return self._all(Artifact, "artifacts_newest", limit=limit, before=before)
+
+    def contents(self) -> Iterator[tuple[str, str, Any]]:
+        """(scope key, digest, bytes) of every recorded text."""
+        after = 0
+        while rows := self._rows("contents_after", after=after, limit=PAGE):
+            for _, scope, digest, data in rows:
+                yield scope, digest, data
+            after = rows[-1][0]
 
     def size(self) -> int:
         """The highest position there is."""

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
+from refledger_schema.canonical import MAX_SAFE_INTEGER
 from refledger_schema.errors import InvalidConfiguration, OverBudget
 from refledger_store.reads import Totals
+
+_LONGEST_TTL = timedelta(days=36_525)
+"""What dies later than that is as good as kept, and its expiry no longer fits an event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +30,14 @@ class Retention:
     """Live artifacts in a scope."""
 
     def __post_init__(self) -> None:
-        if self.ttl is not None and (not isinstance(self.ttl, timedelta) or self.ttl < timedelta(microseconds=1)):
-            raise InvalidConfiguration("ttl", "expected `ttl` to be a timedelta above zero. Give one, or None for no limit.")
+        if self.ttl is not None and (not isinstance(self.ttl, timedelta) or not timedelta(microseconds=1) <= self.ttl <= _LONGEST_TTL):
+            raise InvalidConfiguration(
+                "ttl", "expected `ttl` to be a timedelta above zero and of at most 100 years. Give one, or None for no limit."
+            )
         for name in ("max_bytes", "max_count"):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise InvalidConfiguration(name, f"expected `{name}` to be an int from 1. Give one, or None for no limit.")
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_SAFE_INTEGER):
+                raise InvalidConfiguration(name, f"expected `{name}` to be an int from 1 to 2^53-1. Give one, or None for no limit.")
 
     @property
     def ttl_us(self) -> int | None:

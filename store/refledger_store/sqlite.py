@@ -80,10 +80,12 @@ class SqliteEngine:
             raise NotOurSchema("expected a Refledger log; the path is a folder. Name the file in it, for example `agent.db`.")
         if not path.exists() or path.stat().st_size == 0:
             if not create:
-                raise NoLog("expected a Refledger log; there is no file at that path. Check the path, or record a run there first.")
+                raise NoLog("expected a Refledger log; there is none at that path. Check the path, or record a run there first.")
             _create(path, lock_timeout, log_id, created_us)
         else:
             with translated(path):
+                if create and _is_blank(path):
+                    _create(path, lock_timeout, log_id, created_us)
                 _check_schema(path)
         return cls(path, durability=durability, lock_timeout=lock_timeout)
 
@@ -110,9 +112,9 @@ class SqliteEngine:
             self._check_open()
             with translated(self.path), self._flocked(deadline):
                 connection = self._writer
-                _begin_immediate(connection, self._lock_timeout)
                 committed = False
                 try:
+                    _begin_immediate(connection, self._lock_timeout)
                     yield connection
                     connection.execute("COMMIT")
                     committed = True
@@ -206,6 +208,7 @@ def connect(path: Path, timeout: float) -> sqlite3.Connection:
 def _create(path: Path, lock_timeout: float, log_id: str, created_us: int) -> None:
     """Make the schema in a new file, in one transaction; another process may be doing the same."""
     from sqlalchemy import create_engine, event
+    from sqlalchemy.exc import DBAPIError
     from sqlalchemy.pool import NullPool
 
     from refledger_schema.migrate import upgrade
@@ -220,13 +223,26 @@ def _create(path: Path, lock_timeout: float, log_id: str, created_us: int) -> No
 
         engine = create_engine("sqlite://", creator=connection, poolclass=NullPool, hide_parameters=True)
         event.listen(engine, "begin", lambda begun: begun.exec_driver_sql("BEGIN IMMEDIATE"))
-        with engine.begin() as opened:
-            tables = opened.exec_driver_sql("SELECT COUNT(*) FROM sqlite_master").scalar_one()
-            if tables == 0:
-                upgrade(opened)
-                opened.exec_driver_sql("INSERT INTO log (id, log_id, created_us) VALUES (1, ?, ?)", (log_id, created_us))
-                opened.exec_driver_sql("INSERT INTO head (id, position, recorded_us, frontier) VALUES (1, 0, 0, x'')")
-        engine.dispose()
+        try:
+            with engine.begin() as opened:
+                tables = opened.exec_driver_sql("SELECT COUNT(*) FROM sqlite_master").scalar_one()
+                if tables == 0:
+                    upgrade(opened)
+                    opened.exec_driver_sql("INSERT INTO log (id, log_id, created_us) VALUES (1, ?, ?)", (log_id, created_us))
+                    opened.exec_driver_sql("INSERT INTO head (id, position, recorded_us, frontier) VALUES (1, 0, 0, x'')")
+        except DBAPIError as error:
+            # What SQLAlchemy wraps is the driver's error, which is translated like any other.
+            if isinstance(error.orig, sqlite3.Error):
+                raise error.orig from None
+            raise
+        finally:
+            engine.dispose()
+
+
+def _is_blank(path: Path) -> bool:
+    """Whether the file is a SQLite database with nothing in it: one that another process is making just now, or left unmade."""
+    with contextlib.closing(connect(path, 5.0)) as connection:
+        return not connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
 
 
 def _check_schema(path: Path) -> None:
@@ -286,6 +302,9 @@ def translated(path: Path) -> Iterator[None]:
         raise
     except sqlite3.Error as error:
         raise _translation(error) from error
+    except UnicodeDecodeError:
+        # Without a cause: it carries the bytes that could not be read.
+        raise _damaged() from None
     except PermissionError as error:
         raise StoreReadOnly(
             "expected to write the log's file and its folder; the permission is missing. Give the user write access to both."
@@ -300,10 +319,9 @@ def _translation(error: sqlite3.Error) -> RefledgerError:
     code = _code(error) & 0xFF
     if code == sqlite3.SQLITE_NOTADB:
         return NotOurSchema("expected a Refledger log; the file is not a SQLite database. It was left as it is: name another file.")
-    if code == sqlite3.SQLITE_CORRUPT:
-        return LogCorrupt(
-            None, "expected a sound SQLite file; it is damaged. Keep a copy as it is, then restore the log from a backup or an export."
-        )
+    # A text that is no UTF-8 has no code; a constraint of ours that fails means that the tables contradict the log.
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_CONSTRAINT) or (code == 0 and isinstance(error, sqlite3.OperationalError)):
+        return _damaged()
     if code == sqlite3.SQLITE_FULL:
         return StoreFull("expected room on the disk; there is none. Nothing was appended; the ledger works again when there is.")
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
@@ -312,6 +330,13 @@ def _translation(error: sqlite3.Error) -> RefledgerError:
         return LockTimeout(5.0)
     name = getattr(error, "sqlite_errorname", type(error).__name__)
     return StoreFault(f"expected the log's file to answer; SQLite said {name}. Run `refledger verify`, and check the disk.")
+
+
+def _damaged() -> LogCorrupt:
+    return LogCorrupt(
+        None,
+        "expected a sound log; its file is damaged. Keep a copy as it is, then restore the log from a backup. `refledger verify` says more.",
+    )
 
 
 def _code(error: Any) -> int:

@@ -148,6 +148,11 @@ class Store:
         for waiting in [key] if key is not None else self._observations.keys():
             self.append(lambda state: Decision(None), key=waiting)
 
+    def flush_quietly(self, key: str | None = None) -> None:
+        """Commit what waits, if the store lets it; else it waits on."""
+        with contextlib.suppress(StoreFault):
+            self.flush(key)
+
     def receive(self, scope: str, chunks: Iterable[bytes]) -> Bytes:
         """Take in a payload of any size, a piece at a time, ready for an append to link.
 

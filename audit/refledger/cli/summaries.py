@@ -24,13 +24,13 @@ def _words(event: Event) -> list[str]:
         case events.RunEnded():
             return [event.outcome, *_named("", event.error_class)]
         case events.MessageNoted():
-            return [f"{event.role}, message {event.index}, {event.size:,} bytes"]
+            return [f"{event.role}, message {event.index}, {_bytes(event.size)}"]
         case events.CallStarted():
-            return [f"{event.tool}, step {event.step}", *_named("turn", event.turn)]
+            return [", ".join([event.tool, f"step {event.step}", *_named("turn", event.turn)])]
         case events.CallEnded():
-            return [event.status, *_named("", event.error_class), *([] if event.size is None else [f"{event.size:,} bytes"])]
+            return [event.status, *_named("", event.error_class), *([] if event.size is None else [_bytes(event.size)])]
         case events.ArtifactMinted():
-            return [event.ref, event.kind, short_digest(event.digest), f"{event.bytes:,} bytes", *_quoted(event.label)]
+            return [event.ref, event.kind, short_digest(event.digest), _bytes(event.bytes), *_quoted(event.label)]
         case events.ArtifactRead():
             return [event.ref, f"{event.via} by a {event.door}, {'verified' if event.verified else 'not verified'}"]
         case events.ArtifactGone():
@@ -49,13 +49,17 @@ def _words(event: Event) -> list[str]:
             ]
             return [f"window of {', '.join(held)}"]
         case events.AnswerGiven():
-            return [event.answer_id, f"{event.size:,} bytes", *_listed("cites", event.cited), *_listed("names", event.found)]
+            return [event.answer_id, _bytes(event.size), *_listed("cites", event.cited), *_listed("names", event.found)]
         case events.AnswerJudged():
             return [event.answer_id, event.verdict, *_named("by", event.by), *_quoted(event.note)]
         case events.ImportNoted():
             return [f"from {event.format}", short_digest(event.source)]
         case _:
             return []
+
+
+def _bytes(size: int) -> str:
+    return "1 byte" if size == 1 else f"{size:,} bytes"
 
 
 def _retention(event: events.LogOpened) -> list[str]:

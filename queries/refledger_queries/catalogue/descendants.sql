@@ -1,6 +1,6 @@
 -- What was made from this artifact, and what was made from those? A row a descendant, the nearest first.
 -- `made_from` is the parent through which it was reached, and `how`.
-CREATE MACRO descendants(ref) AS TABLE
+CREATE MACRO descendants(of_ref) AS TABLE
 WITH RECURSIVE known AS MATERIALIZED (
     SELECT
         edges.log_id,
@@ -18,7 +18,7 @@ walk(log_id, scope, node, depth) USING KEY (log_id, scope, node, min(depth)) AS 
         known.parent AS node,
         0 AS depth
     FROM known
-    WHERE known.parent = ref
+    WHERE known.parent = of_ref
     UNION
     SELECT
         known.log_id,

@@ -1,6 +1,6 @@
 -- What was this artifact made from, and what were those made from? A row an ancestor, the nearest first.
 -- `made` is the child through which it was reached, and `how`; kind, digest, minted and state are NULL where the log has no mint.
-CREATE MACRO lineage(ref) AS TABLE
+CREATE MACRO lineage(of_ref) AS TABLE
 WITH RECURSIVE known AS MATERIALIZED (
     SELECT
         edges.log_id,
@@ -18,7 +18,7 @@ walk(log_id, scope, node, depth) USING KEY (log_id, scope, node, min(depth)) AS 
         known.child AS node,
         0 AS depth
     FROM known
-    WHERE known.child = ref
+    WHERE known.child = of_ref
     UNION
     SELECT
         known.log_id,

@@ -1,21 +1,20 @@
 -- What does the log know of what led to what? A row an edge of the backtrack: from a later node back to an earlier one.
 -- A node is (kind, run, id): a call or a message of a run, or an artifact, whose run is ''. `grade` says how well it is known.
 CREATE VIEW links AS
-WITH mints AS (
+WITH mintings AS (
     SELECT
         log_id,
         scope,
         position,
         'artifact' AS from_kind,
         '' AS from_run,
-        body ->> '$.ref' AS from_id,
+        ref AS from_id,
         'call' AS to_kind,
         run_id AS to_run,
         call_id AS to_id,
         CAST(NULL AS VARCHAR) AS argument,
         'declared' AS grade
-    FROM log_events
-    WHERE type = 'artifact.minted'
+    FROM mints
 ),
 parents AS (
     SELECT
@@ -82,7 +81,7 @@ resemblances AS (
     FROM matches
 ),
 every AS (
-    SELECT log_id, scope, position, from_kind, from_run, from_id, to_kind, to_run, to_id, argument, grade FROM mints
+    SELECT log_id, scope, position, from_kind, from_run, from_id, to_kind, to_run, to_id, argument, grade FROM mintings
     UNION ALL
     SELECT log_id, scope, position, from_kind, from_run, from_id, to_kind, to_run, to_id, argument, grade FROM parents
     UNION ALL

@@ -70,6 +70,15 @@ WHERE scope = :scope
 ORDER BY expires_us, ref
 LIMIT :limit;
 
+-- name: expired_count
+-- How many have expired and are not swept yet?
+SELECT COUNT(*)
+FROM artifacts
+WHERE scope = :scope
+    AND gone IS NULL
+    AND expires_us IS NOT NULL
+    AND expires_us <= :now_us;
+
 -- name: scope_totals
 -- What does the scope hold?
 SELECT events, live_count, live_bytes FROM scopes WHERE scope = :scope;
@@ -168,3 +177,7 @@ FROM artifacts
 WHERE ref > :after
 ORDER BY ref
 LIMIT :limit;
+
+-- name: contents_after
+-- The recorded texts, from behind one: a walk over all of them.
+SELECT id, scope, digest, data FROM content WHERE id > :after ORDER BY id LIMIT :limit;

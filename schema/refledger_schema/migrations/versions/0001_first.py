@@ -144,7 +144,7 @@ def upgrade() -> None:
         sa.Column("recorded_us", Integer, nullable=False),
         sa.Column("frontier", sa.LargeBinary(), nullable=False),
         sa.Column("configuration", sa.Text(), nullable=True),
-        sa.CheckConstraint("id = 1", name="ck_head_one_row"),
+        sa.CheckConstraint("id = 1", name=op.f("ck_head_one_row")),
         sa.PrimaryKeyConstraint("id", name="pk_head"),
         sqlite_strict=True,
     )
@@ -162,7 +162,7 @@ def upgrade() -> None:
         sa.Column("id", Integer, nullable=False),
         sa.Column("log_id", sa.Text(), nullable=False),
         sa.Column("created_us", Integer, nullable=False),
-        sa.CheckConstraint("id = 1", name="ck_log_one_row"),
+        sa.CheckConstraint("id = 1", name=op.f("ck_log_one_row")),
         sa.PrimaryKeyConstraint("id", name="pk_log"),
         sqlite_strict=True,
     )
