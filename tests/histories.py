@@ -12,14 +12,13 @@ no store would have let in; all of it is well typed.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from typing import TypeVar, get_args
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from hypothesis.vendor.pretty import RepresentationPrinter
-from tests.logmaking import erased, make_log
 
 from refledger_schema.envelope import Draft, Row
 from refledger_schema.events import (
@@ -55,6 +54,7 @@ from refledger_schema.events import (
 )
 from refledger_schema.reasons import REASON_OF, Cause, GoneCause
 from refledger_schema.scopes import Scope
+from tests.logmaking import erased, make_log
 
 SCOPES = (Scope("c-1", "acme", "alice"), Scope("c-1", "o'hara / 100%"))
 RUNS = ("r1", "r/2")
@@ -85,6 +85,7 @@ class Place:
 
 
 Episode = Sequence[Draft]
+Dispatch = DispatchResolved | DispatchRefused
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,11 +112,12 @@ class History:
 
 @st.composite
 def refusals_and_what_followed(draw: st.DrawFn) -> History:
-    """A history of hardly more than refusals and further tries, with much of what was spoken erased."""
-    drafts = [draft for episode in draw(st.lists(TRIED_AGAIN | WINDOWS, min_size=1, max_size=4)) for draft in episode]
-    answer = draw(ANSWERS_GIVEN)
-    marks = draw(st.sets(st.integers(0, len(drafts)), max_size=6))
-    return History((*drafts, *answer), frozenset(marks))
+    """A history of hardly more than refusals and further tries, all in the answer's window, with much of what was spoken erased."""
+    drafts = [draft for episode in draw(st.lists(TRIED_AGAIN, min_size=1, max_size=4)) for draft in episode]
+    drafts.append(draw(in_run).of(ContextComposed(calls=CALLS)))
+    drafts += draw(ANSWERS_GIVEN)
+    marks = draw(st.sets(st.integers(0, len(drafts) - 1), max_size=6))
+    return History(tuple(drafts), frozenset(marks))
 
 
 def erase(rows: Sequence[Row], indexes: Collection[int]) -> list[Row]:
@@ -130,9 +132,9 @@ def histories(draw: st.DrawFn) -> History:
     some = st.lists(EPISODES, max_size=8)
     # Some lists in a row are as many episodes as one long list seldom gives, and shrink as well.
     before = draw(st.tuples(st.lists(st.builds(_single, in_run, imports), max_size=1), minting, minting, some, some, some))
-    answer = draw(ANSWERS_GIVEN)
-    after = draw(st.lists(EPISODES, max_size=3))
-    drafts = [draft for episode in [*chain(*before), answer, *after] for draft in episode]
+    answer = draw(ANSWERS_GIVEN | ACTS)
+    after = draw(st.tuples(st.lists(st.builds(_single, in_scope, gone), max_size=5), st.lists(EPISODES, max_size=3)))
+    drafts = [draft for episode in [*chain(*before), answer, *chain(*after)] for draft in episode]
     marks = draw(st.sets(st.integers(0, 40), max_size=6))
     return History(tuple(drafts), frozenset(mark for mark in marks if mark < len(drafts)))
 
@@ -209,7 +211,7 @@ minted = st.builds(
     label=_maybe(st.just("Q3")),
     parents=_some(st.builds(Parent, ref=refs, how=st.sampled_from(["declared", "call"])), 3).map(lambda some: some or None),
 )
-reads = st.builds(ArtifactRead, ref=refs, via=st.sampled_from(get_args(Via)), door=st.just("call"), verified=st.booleans())
+reads = st.builds(ArtifactRead, ref=refs, via=st.sampled_from(("head", *get_args(Via))), door=st.just("call"), verified=st.booleans())
 gone = st.builds(ArtifactGone, ref=refs, cause=st.sampled_from((*get_args(GoneCause), "erased")), why=_maybe(st.just("asked to")))
 damaged = st.builds(ArtifactRefused, op=st.just("get"), reason=st.just("digest-mismatch"), cause=st.just("corrupt"), ref=refs)
 windows = st.builds(ContextComposed, messages=_some(indexes, 2), calls=_some(calls, 2), refs=_some(refs, 2), dropped=_some(calls, 1))
@@ -243,7 +245,8 @@ def _resolved(tool: str, arguments: dict[str, tuple[str, str, bool]]) -> Dispatc
     )
 
 
-resolutions = st.builds(_resolved, tools, st.just({}) | _by_name(st.tuples(kinds, refs, st.booleans())))
+deliveries = _by_name(st.tuples(kinds, refs, st.booleans()))
+resolutions = st.builds(_resolved, tools, st.one_of(deliveries, deliveries, deliveries, st.just({})))
 
 
 @dataclass(frozen=True)
@@ -331,7 +334,7 @@ def _single(place: Place, event: Event) -> Episode:
     return [place.of(event)]
 
 
-def _whole_call(place: Place, started: CallStarted, within: list[Event], ended: CallEnded) -> Episode:
+def _whole_call(place: Place, started: CallStarted, within: list[Event], ended: CallEnded | AnswerGiven) -> Episode:
     return [place.of(event) for event in (started, *within, ended)]
 
 
@@ -339,19 +342,31 @@ def _at_once(one: Episode, other: Episode) -> Episode:
     return [draft for pair in zip_longest(one, other) for draft in pair if draft is not None]
 
 
-def _tried_again(refused: Episode, again: Episode) -> Episode:
+def _tried_again(refused: Episode, again: Episode, obeying: bool) -> Episode:
     """A refusal, and a call of the same run that may be what followed it."""
     place = refused[0]
-    return [*refused, *(Draft(draft.event, place.scope, place.run_id, draft.call_id, draft.dispatch) for draft in again)]
+    if obeying:
+        again = [replace(draft, event=_obeying(refused)) if isinstance(draft.event, Dispatch) else draft for draft in again]
+    return [*refused, *(replace(draft, scope=place.scope, run_id=place.run_id) for draft in again)]
 
 
-WITHIN_A_CALL: SearchStrategy[Event] = st.one_of(resolutions, refusals, reads, minted)
+def _obeying(refused: Episode) -> Event:
+    """What comes of a model that speaks the first ref it was offered; the refusal again where none was."""
+    (refusal,) = (draft.event for draft in refused if isinstance(draft.event, DispatchRefused))
+    offered = {offers.kind: offers.refs[0].ref for offers in refusal.offers if offers.refs}
+    spoken = {judged.argument: (judged.wanted, offered[judged.wanted], True) for judged in refusal.arguments if judged.wanted in offered}
+    return _resolved(refusal.tool, spoken) if spoken else refusal
+
+
+WITHIN_A_CALL: SearchStrategy[Event] = st.one_of(resolutions, refusals, reads, reads, minted)
 WHOLE_CALLS = st.builds(_whole_call, in_call, call_started, st.lists(WITHIN_A_CALL, max_size=3), call_ended)
 REFUSED_CALLS = st.builds(_whole_call, in_call, call_started, refusals.map(lambda refusal: [refusal]), call_ended)
 DISPATCHED_CALLS = st.builds(_whole_call, in_call, call_started, (resolutions | refusals).map(lambda dispatched: [dispatched]), call_ended)
 ANSWERS_GIVEN = st.builds(_single, in_run | in_run | in_call, answers)
-TRIED_AGAIN = st.builds(_tried_again, REFUSED_CALLS, DISPATCHED_CALLS)
+TRIED_AGAIN = st.builds(_tried_again, REFUSED_CALLS, DISPATCHED_CALLS, st.sampled_from([False, False, True]))
 WINDOWS = st.builds(_single, in_run, windows)
+# A call that is the answer.
+ACTS = st.builds(_whole_call, in_call, call_started, st.lists(WITHIN_A_CALL, max_size=4), answers)
 EPISODES: SearchStrategy[Episode] = st.one_of(
     WHOLE_CALLS,
     WHOLE_CALLS,
@@ -364,7 +379,8 @@ EPISODES: SearchStrategy[Episode] = st.one_of(
     st.builds(_single, anywhere, gone),
     WINDOWS,
     st.builds(_single, in_run, st.one_of(messages, imports, run_started, run_ended)),
-    st.builds(_single, anywhere, st.one_of(gaps, damaged, reads, verdicts)),
+    st.builds(_single, anywhere, st.one_of(damaged, reads, verdicts)),
+    st.builds(_single, anywhere, gaps),
     st.builds(_single, st.just(Place()), log_opened | gaps),
     ANSWERS_GIVEN,
 )

@@ -104,7 +104,7 @@ def test_the_configuration_is_recorded_when_it_differs_from_the_last_one_recorde
         with Ledger.open(path, **options) as ledger:
             ledger.store.put(SCOPE, "x", kind="text")
 
-    for options in ({}, {}, {"retention": Retention(max_count=3)}, {"retention": Retention(max_count=3)}, {}):
+    for options in ({}, {}, {"retention": Retention(max_count=30)}, {"retention": Retention(max_count=30)}, {}):
         put(**options)
     with Ledger.open(path) as ledger:
         assert types(ledger) == [
@@ -118,7 +118,7 @@ def test_the_configuration_is_recorded_when_it_differs_from_the_last_one_recorde
             "artifact.minted",
         ]
         opened = [event.event.max_count for event in ledger.events() if isinstance(event.event, LogOpened)]
-        assert opened == [None, 3, None]
+        assert opened == [None, 30, None]
 
 
 def test_the_clock_is_read_once_an_append_and_never_orders_it(path: Path, ledger: Ledger, clock: Clock) -> None:
@@ -136,6 +136,13 @@ def test_the_clock_is_read_once_an_append_and_never_orders_it(path: Path, ledger
 
 
 # --- one transaction -------------------------------------------------------------------------------------------------------
+
+
+def disk_error() -> sqlite3.Error:
+    """What the driver raises when the disk fails."""
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode, error.sqlite_errorname = sqlite3.SQLITE_IOERR, "SQLITE_IOERR"
+    return error
 
 
 class Failing:
@@ -166,7 +173,7 @@ class Failing:
         self.failed = sql
         if self.after and sql != "COMMIT":
             run()
-        raise sqlite3.OperationalError("disk I/O error")
+        raise disk_error()
 
 
 @dataclass
@@ -390,7 +397,7 @@ class Broken:
     in_transaction = False
 
     def execute(self, *_: object) -> Any:
-        raise sqlite3.OperationalError("disk I/O error")
+        raise disk_error()
 
     def close(self) -> None:
         pass

@@ -11,32 +11,16 @@ from dataclasses import astuple
 from typing import NamedTuple, get_args
 
 import pyarrow as pa
-import pytest
 from hypothesis import HealthCheck, given, settings
 
 from refledger_queries import catalogue
 from refledger_queries.backtrack import Grade, NodeKind, backtrack
 from refledger_queries.sources import table_of
-from refledger_schema.envelope import Draft, Row, recorded
-from refledger_schema.events import (
-    AnswerGiven,
-    AnswerJudged,
-    ArtifactMinted,
-    CallEnded,
-    CallStarted,
-    DispatchRefused,
-    DispatchResolved,
-    Event,
-    JudgedArgument,
-    OfferedRef,
-    Offers,
-    Parent,
-    ResolvedArgument,
-)
+from refledger_schema.envelope import Row, recorded
 from refledger_schema.reasons import GoneCause
 from tests import oracle
-from tests.histories import DIGESTS, REFS, SCOPES, History, histories, refusals_and_what_followed
-from tests.logmaking import MadeLog, event_id_at, make_log
+from tests.histories import History, histories, refusals_and_what_followed
+from tests.logmaking import MadeLog
 
 NIGHTLY = bool(os.environ.get("REFLEDGER_NIGHTLY"))
 

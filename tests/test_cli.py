@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,6 +21,7 @@ import typer
 from refledger import Ledger, Scope
 from refledger.cli import app, main
 from refledger_schema.digests import digest_of_text
+from refledger_schema.wording import harmless
 from tests.ledgers import NOON, Clock, change
 
 ALICE = Scope(conversation="c-17", tenant="acme", principal="alice")
@@ -71,10 +73,11 @@ def say(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     return run
 
 
-@pytest.fixture
-def log(tmp_path: Path) -> Log:
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Log:
     """A run that was refused once and judged wrong, and an unfinished one of another scope whose artifact has expired."""
-    with Ledger.open(tmp_path / "agent.db", clock=Clock()) as ledger:
+    path = tmp_path_factory.mktemp("original") / "agent.db"
+    with Ledger.open(path, clock=Clock()) as ledger:
         with ledger.run(ALICE, agent="analyst", model="m-1", run_id="run-1") as run:
             run.message("user", "total?")
             with run.call("get_sales", call_id="t1", args={"quarter": 3}, turn=1) as call:
@@ -93,7 +96,13 @@ def log(tmp_path: Path) -> Log:
         unfinished = ledger.run(Scope(conversation="c-18"), run_id="run-2", keep_open=True)
         blob = unfinished.put(b"x" * 2000, kind="blob", ttl=timedelta(seconds=1)).ref
         unfinished.flush()
-    return Log(tmp_path / "agent.db", [dataset, report, blob])
+    return Log(path, [dataset, report, blob])
+
+
+@pytest.fixture
+def log(original: Log, tmp_path: Path) -> Log:
+    """A copy of it."""
+    return Log(Path(shutil.copy(original.path, tmp_path / "agent.db")), original.refs)
 
 
 def stable(log: Log, text: str) -> str:
@@ -375,6 +384,7 @@ def test_a_verdict_in_json_names_the_answer_that_latest_meant(log: Log, say: Say
 
 
 def test_a_backtrack_tells_the_answer_the_cone_and_the_refusal_as_the_model_read_it(log: Log, say: Say) -> None:
+    label = harmless(UNTRUSTED)
     said = say("backtrack", "ans-1", "--log", log.path)
     assert (said.code, re.sub(r"[0-9a-f-]{36}", "…", said.err)) == (0, "18 events read of log ….\n")
     assert [line.rstrip() for line in stable(log, said.out).splitlines()] == table(
@@ -393,8 +403,8 @@ def test_a_backtrack_tells_the_answer_the_cone_and_the_refusal_as_the_model_read
           The model read:
             {stable(log, refusal_in(log))}
           Offered: 1 of 1 live
-        offered                     label                         bytes  digest             state  rested on
-        art_{"D" * 22}  [red]stop[/red] [31m :bomb:      5  sha-256:49a64717…  live   yes
+        offered                     {"label":<{len(label)}}  bytes  digest             state  rested on
+        art_{"D" * 22}  {label}      5  sha-256:49a64717…  live   yes
 
         Earlier calls of the run, of which no more is known: 2
         depth  node     grade     what            via  at
@@ -608,7 +618,15 @@ def test_no_text_of_an_agent_reaches_a_terminal_as_more_than_text(log: Log, say:
         with run.call("t\x07ool", call_id="t1") as call:
             call.result("done")
         run.answer(UNTRUSTED, answer_id="ans-3")
-    commands = (["log"], ["runs"], ["artifacts"], ["backtrack", "ans-1"], ["backtrack", "ans-3"], ["sql", "FROM artifacts"], ["sql", "FROM verdicts"])
+    commands = (
+        ["log"],
+        ["runs"],
+        ["artifacts"],
+        ["backtrack", "ans-1"],
+        ["backtrack", "ans-3"],
+        ["sql", "FROM artifacts"],
+        ["sql", "FROM verdicts"],
+    )
     for command in commands:
         out = say(*command, "--log", log.path).out
         assert {char for char in out if not char.isprintable()} == {"\n"}

@@ -242,6 +242,20 @@ def test_a_node_cut_elsewhere_is_refused_although_it_hashes_alike() -> None:
     assert not verify_inclusion(joined[31:], index=1, size=2, proof=[joined[:31]], tree_root=ROOTS[2])
 
 
+def test_a_proof_longer_than_its_tree_is_high_is_refused_even_under_a_root_made_for_it() -> None:
+    higher = node_hash(LEAVES[9], ROOTS[3])
+    assert not verify_inclusion(LEAVES[0], index=0, size=3, proof=[*inclusion_proof(LEAVES, 0, 3), LEAVES[9]], tree_root=higher)
+
+
+def test_a_tree_has_fewer_than_two_to_the_64_leaves() -> None:
+    tree_root, accepted = LEAVES[0], []
+    for height in range(67):
+        if verify_inclusion(LEAVES[0], index=0, size=2**height, proof=[LEAVES[1]] * height, tree_root=tree_root):
+            accepted.append(height)
+        tree_root = node_hash(tree_root, LEAVES[1])
+    assert accepted == list(range(64))
+
+
 def test_the_empty_tree_is_proven_only_by_its_own_root() -> None:
     assert [
         verify_consistency(old_size=0, new_size=new_size, old_root=old_root, new_root=new_root, proof=proof)

@@ -131,9 +131,9 @@ def test_keys_that_look_like_integers_keep_their_place() -> None:
 
 
 def test_keys_stand_in_the_values_own_order() -> None:
-    value = OrderedDict(b=1, a={"z": 1, "y": 2})
-    value.move_to_end("b")
-    assert payload_json([{"b": 1, "a": 2}, value]) == '[{"b":1,"a":2},{"a":{"z":1,"y":2},"b":1}]'
+    value = OrderedDict(a={"z": 1, "y": 2}, b=1)
+    value.move_to_end("a")
+    assert payload_json([{"b": 1, "a": 2}, value]) == '[{"b":1,"a":2},{"b":1,"a":{"z":1,"y":2}}]'
 
 
 def test_numbers_are_written_as_ecmascript_writes_them() -> None:

@@ -4,9 +4,11 @@ __version__ = "0.1.0"
 
 from refledger.call import Call
 from refledger.contract import ArtifactMeta, ArtifactStore, Page, StoredArtifact
+from refledger.described import described_result
 from refledger.ledger import Ledger
 from refledger.present import Presented
 from refledger.refusals import REFUSED_PREFIX, refusal, refuse_unknown_keys, spelling_meant
+from refledger.results import absent, coverage
 from refledger.run import Answer, Run
 from refledger.wants import (
     Refused,
@@ -37,7 +39,10 @@ __all__ = [
     "Scope",
     "StoredArtifact",
     "WantsRefusal",
+    "absent",
     "assert_tool_wants",
+    "coverage",
+    "described_result",
     "refusal",
     "refuse_unknown_keys",
     "resolve_tool_wants",

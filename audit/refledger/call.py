@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from refledger.dispatch import resolve
+from refledger.limits import Declared, model_view, recognise
 from refledger.placement import placed_ticket
 from refledger.recorder import Content, Place
+from refledger.results import Item
 from refledger.scoped import ScopedVerbs, valid
 from refledger.verbs import Verbs
 from refledger.wants import Refused, Resolved, Schema, ToolWants
-from refledger_schema.errors import InvalidArtifact
-from refledger_schema.events import MAX_NAME, CallEnded, CallStarted, Status
+from refledger_schema import events
+from refledger_schema.errors import DeclarationRefused, InvalidArtifact
+from refledger_schema.events import MAX_NAME, CallEnded, CallStarted, CoverageDeclared, CoverageItem, Status
 
 
 class Call(ScopedVerbs):
@@ -32,8 +35,10 @@ class Call(ScopedVerbs):
         turn: int | None,
         message: int | None,
         place_above: int | None,
+        declared: Callable[[Declared], None],
     ) -> None:
         super().__init__(verbs, place)
+        self._declared = declared
         self._args: dict[str, Any] = dict(args or {})
         self._place_above = place_above
         self._resolved: list[str] = []
@@ -84,11 +89,14 @@ class Call(ScopedVerbs):
         return outcome
 
     def result(self, value: Any, *, message: int | None = None) -> Any:
-        """Record the call's result, and give back what the model should read: the value, or a ticket where it is too long."""
+        """Record the call's result, and give back what the model should read.
+
+        That is the value itself; its limits first, where a result helper gave it; or a ticket, where it is too long.
+        """
         self._check_no_result()
-        given, ref = value, None
+        given, ref = self._limited(value), None
         if self._place_above is not None and not self._refused:
-            given, ref = placed_ticket(self, value, self._place_above)
+            given, ref = placed_ticket(self, given, self._place_above)
         self._end("refused" if self._refused else "ok", given, message=message, placed=ref)
         return given
 
@@ -102,11 +110,31 @@ class Call(ScopedVerbs):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if isinstance(error, DeclarationRefused):
+            self._recorder.observe(self._place, _refused_declaration(error))
         self._recorder.observe(self._place, self._closing(kind), self._result)
 
     @property
     def tool(self) -> str:
         return self._place.tool or "?"
+
+    def _limited(self, value: Any) -> Any:
+        """Record the limits that a result declares, and give back the model's view of it; anything else as it is."""
+        declared = recognise(value)
+        if declared is None:
+            return value
+        for limits in declared.each():
+            event = valid(
+                CoverageDeclared,
+                kind=limits.kind,
+                checked=_items(limits.checked),
+                not_checked=_items(limits.not_checked),
+                cannot_cover=_items(limits.cannot_cover),
+                looked_for=limits.looked_for,
+            )
+            self._recorder.observe(self._place, event)
+        self._declared(declared)
+        return model_view(value)
 
     def _check_no_result(self) -> None:
         if self._ended is not None:
@@ -132,6 +160,22 @@ class Call(ScopedVerbs):
 
     def _resolved_refs(self) -> Sequence[str]:
         return self._resolved
+
+
+def _items(items: Sequence[Item] | None) -> tuple[CoverageItem, ...] | None:
+    return None if items is None else tuple(CoverageItem(what=item.what, why=item.why) for item in items)
+
+
+def _refused_declaration(error: DeclarationRefused) -> events.DeclarationRefused:
+    event: events.DeclarationRefused = valid(
+        events.DeclarationRefused,
+        helper=error.helper,
+        at=error.at,
+        key=None if error.key is None else error.key[:MAX_NAME],
+        meant=error.meant,
+        known=tuple(name[:MAX_NAME] for name in error.known[:100]) or None,
+    )
+    return event
 
 
 def _digest(content: Content | None) -> str | None:

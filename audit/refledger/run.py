@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from refledger.call import Call
+from refledger.limits import Declared, limits_block
 from refledger.recorder import Content, Place, Recorder, idempotency, replayed
 from refledger.scoped import ScopedVerbs, checked_id, valid
 from refledger.verbs import Verbs
@@ -29,6 +30,8 @@ class Answer:
     """The refs that the answer is said to rest on."""
     found: tuple[str, ...]
     """The refs found in its text."""
+    limits: str = ""
+    """What the calls of this run, as far as this process made them, said that they did not cover; to travel with the answer."""
 
 
 class Run(ScopedVerbs):
@@ -55,6 +58,7 @@ class Run(ScopedVerbs):
         self._dispatches = dict(calls)
         self._steps = {call_id: step for step, call_id in enumerate(calls, start=1)}
         self._messages = 0
+        self._limits: list[Declared] = []
         self._ended = False
 
     @property
@@ -90,7 +94,16 @@ class Run(ScopedVerbs):
             dispatch = self._dispatches[call_id] = self._dispatches.get(call_id, 0) + 1
             step = self._steps.setdefault(call_id, len(self._steps) + 1)
         place = replace(self._place, call_id=call_id, dispatch=dispatch, tool=tool, door="call")
-        return Call(self._verbs, place, args=args, step=step, turn=turn, message=message, place_above=self._place_above)
+        return Call(
+            self._verbs,
+            place,
+            args=args,
+            step=step,
+            turn=turn,
+            message=message,
+            place_above=self._place_above,
+            declared=self._limits.append,
+        )
 
     def message(self, role: str, content: Any = None, *, index: int | None = None, turn: int | None = None) -> int:
         """Note a message of the conversation; says its index."""
@@ -149,7 +162,8 @@ class Run(ScopedVerbs):
         The same idempotency `key` with the same text gives the first answer again.
         """
         self._check_open()
-        return give_answer(self._recorder, self._place, content, cites, answer_id, message, key)
+        answer = give_answer(self._recorder, self._place, content, cites, answer_id, message, key)
+        return replace(answer, limits=limits_block(self._limits))
 
     def end(self, outcome: Outcome = "closed", error_class: str | None = None) -> None:
         """End the run, for every process that joined it. Ending it again does nothing."""

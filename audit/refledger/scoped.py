@@ -105,9 +105,9 @@ def checked_id(name: str, value: object) -> str:
     return value
 
 
-def valid(kind: Any, **fields: Any) -> Any:
+def valid(event: Any, /, **fields: Any) -> Any:
     """An event of those fields. Raises `InvalidArtifact` that names the field."""
     try:
-        return kind(**fields)
+        return event(**fields)
     except ValidationError as error:
         raise invalid(error) from None

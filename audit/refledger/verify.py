@@ -220,10 +220,10 @@ def _payloads(reads: Reads) -> tuple[Verdict, Verdict]:
 
 def _content(reads: Reads) -> Verdict:
     verdict = Verdict("content matches", "are the recorded texts what their digests say?")
-    for scope, digest, data in reads.contents():
+    for _, digest, data in reads.contents():
         verdict.checked += 1
         if not isinstance(data, bytes) or not sound(data, digest):
-            verdict.complain(f"a text of digest {digest} was changed" if scope else "a text outside any scope")
+            verdict.complain(f"a recorded text of digest {digest} was changed")
     return verdict
 
 

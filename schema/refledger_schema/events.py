@@ -480,6 +480,52 @@ class DispatchRefused(Event):
     """The dispatch's key, where one was given."""
 
 
+# --- limits of results ---------------------------------------------------------------------------------------------------------
+
+
+class CoverageItem(_Frozen):
+    """One thing that was checked, or was not."""
+
+    what: Annotated[str, Field(max_length=500)]
+    """What it is."""
+    why: Annotated[str | None, Field(max_length=500)] = None
+    """Why it stands in its list."""
+
+
+class CoverageDeclared(Event):
+    """A tool said how far its result reaches, or that it looked and found nothing."""
+
+    type: Literal["coverage.declared"] = "coverage.declared"
+    version: Literal[1] = 1
+    kind: Literal["absent", "coverage", "described"]
+    """Which result helper spoke."""
+    checked: Annotated[tuple[CoverageItem, ...] | None, Field(max_length=64), Private] = None
+    """What the result stands on."""
+    not_checked: Annotated[tuple[CoverageItem, ...] | None, Field(max_length=64), Private] = None
+    """What could have been checked and was not."""
+    cannot_cover: Annotated[tuple[CoverageItem, ...] | None, Field(max_length=64), Private] = None
+    """What no repetition reaches."""
+    looked_for: Annotated[str | None, Field(max_length=500), Private] = None
+    """What was looked for and not found."""
+
+
+class DeclarationRefused(Event):
+    """A declaration or a result helper's keys were refused, so a limit did not reach the model as its author meant it."""
+
+    type: Literal["declaration.refused"] = "declaration.refused"
+    version: Literal[1] = 1
+    helper: Name | None = None
+    """Which helper refused."""
+    at: Name | None = None
+    """The nested object that the key belongs to."""
+    key: Annotated[str | None, Field(max_length=MAX_NAME), Private] = None
+    """The key, as it was printed."""
+    meant: Name | None = None
+    """The known key that it spells otherwise."""
+    known: Annotated[tuple[Name, ...] | None, Field(max_length=100)] = None
+    """The keys that are known there."""
+
+
 # --- windows, answers, imports ---------------------------------------------------------------------------------------------
 
 
@@ -576,6 +622,8 @@ KINDS: dict[tuple[str, int], type[Event]] = {
         ArtifactRefused,
         DispatchResolved,
         DispatchRefused,
+        CoverageDeclared,
+        DeclarationRefused,
         ContextComposed,
         AnswerGiven,
         AnswerJudged,

@@ -186,7 +186,7 @@ class Reads:
     def contents(self) -> Iterator[tuple[str, str, Any]]:
         """(scope key, digest, bytes) of every recorded text."""
         after = 0
-        while rows := self._rows("contents_after", after=after, limit=PAGE):
+        while rows := self._rows("contents_after", after=after, limit=20):
             for _, scope, digest, data in rows:
                 yield scope, digest, data
             after = rows[-1][0]

@@ -69,7 +69,7 @@ def _way_back(walked: Backtrack, refusals: Sequence[RefusalTold]) -> Iterator[st
 
 def _refusal(refusal: RefusalTold) -> Iterator[str]:
     (argument,) = refusal.arguments
-    yield f"On the way call {refusal.call_id} of {refusal.tool} was refused ({argument.reason}); what came next: {argument.effect}."
+    yield f"On the way call {refusal.call_id} of {refusal.tool} was refused ({argument.reason}); next: {argument.effect}."
     yield f"That refusal offered {len(refusal.offers)} of {refusal.live} live datasets, newest first. The answer rests on the stale one:"
     yield from (_offered(offer) for offer in refusal.offers if offer.in_cone)
     yield "The fresh one was live and offered too, and passed over:"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -60,7 +60,7 @@ def import_(
 
 def _checked(form: Format, file: str) -> tuple[Callable[[], Iterable[Record]], int]:
     """The runs of a file, as often as asked for, and how many they are. What is no regular file is read once, and held."""
-    if Path(file).is_file():
+    if os.path.isfile(file):
         return lambda: form.read_runs(file), sum(1 for _ in form.read_runs(file))
     held = list(form.read_runs(file))
     return lambda: held, len(held)

@@ -138,10 +138,12 @@ seeds_known AS MATERIALIZED (
     FROM window_held
     UNION ALL
     SELECT 'call', given.run_id, unnest(window_held.calls), NULL, 'in-window'
-    FROM window_held, given
+    FROM window_held
+    CROSS JOIN given
     UNION ALL
     SELECT 'message', given.run_id, CAST(unnest(window_held.messages) AS VARCHAR), NULL, 'in-window'
-    FROM window_held, given
+    FROM window_held
+    CROSS JOIN given
     UNION ALL
     SELECT past_links.to_kind, past_links.to_run, past_links.to_id, past_links.argument, past_links.grade
     FROM past_links
@@ -202,7 +204,8 @@ reached AS MATERIALIZED (
 ),
 arrivals AS (
     SELECT seeds.kind, seeds.run, seeds.id, 1 AS depth, given.answer_id AS via_id, seeds.argument, seeds.grade
-    FROM seeds, given
+    FROM seeds
+    CROSS JOIN given
     UNION ALL
     SELECT
         past_links.to_kind,
@@ -294,7 +297,8 @@ attached AS MATERIALIZED (
 ),
 shown_refs AS (
     SELECT offers.ref, attached.event_id AS via_id, attached.depth + 1 AS depth, CAST(NULL AS VARCHAR) AS argument, 'offered' AS grade
-    FROM attached, given
+    FROM attached
+    CROSS JOIN given
     JOIN offers
         ON offers.log_id = given.log_id
         AND offers.position = attached.position
@@ -464,4 +468,5 @@ SELECT
     every.state,
     every.status,
     every.leads_on
-FROM every, given;
+FROM every
+CROSS JOIN given;

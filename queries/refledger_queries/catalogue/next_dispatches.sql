@@ -49,6 +49,7 @@ firsts AS (
 SELECT
     refused.log_id,
     refused.position,
+    refused.scope,
     refused.turn,
     coalesce(firsts.later, 0) AS later,
     following.position AS next_position,

@@ -5,6 +5,7 @@ WITH said AS (
     SELECT
         log_id,
         position,
+        scope,
         argument,
         rank,
         'resolved' AS outcome,
@@ -15,6 +16,7 @@ WITH said AS (
     SELECT
         log_id,
         position,
+        scope,
         argument,
         rank,
         outcome,
@@ -29,6 +31,7 @@ WITH said AS (
 SELECT
     log_id,
     position,
+    scope,
     argument,
     outcome,
     spoke,
