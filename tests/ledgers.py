@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -95,10 +95,11 @@ def tables(path: Path) -> list[str]:
     return [name for (name,) in ask(path, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
 
 
-def contents(path: Path) -> dict[str, Rows]:
-    """Every row of every table, as committed."""
+def contents(path: Path, *, but: Collection[str] = ()) -> dict[str, Rows]:
+    """Every row of every table, as committed, but for some tables."""
     with database(path) as connection:
-        return {name: sorted(connection.execute(f"SELECT * FROM {name}").fetchall(), key=repr) for name in tables(path)}
+        names = [name for name in tables(path) if name not in but]
+        return {name: sorted(connection.execute(f"SELECT * FROM {name}").fetchall(), key=repr) for name in names}
 
 
 def squeezed(sql: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -19,8 +20,9 @@ import pytest
 import typer
 
 from refledger import Ledger, Scope
-from refledger.cli import app, main
+from refledger.cli import app, main, summaries
 from refledger_schema.digests import digest_of_text
+from refledger_schema.events import KINDS
 from refledger_schema.wording import harmless
 from tests.ledgers import NOON, Clock, change
 
@@ -153,7 +155,7 @@ def test_the_module_runs_as_the_program_does() -> None:
 
 def test_a_reader_who_leaves_is_no_error(log: Log) -> None:
     with Ledger.open(log.path) as ledger, ledger.run(ALICE, run_id="long") as run:
-        for index in range(3_000):
+        for index in range(1_500):
             run.message("user", f"{index}")
     for arguments in (["log"], ["log", "--json"]):
         with subprocess.Popen(
@@ -264,10 +266,15 @@ def test_an_event_in_json_is_all_that_the_log_has_of_it(log: Log, say: Say) -> N
 
 def test_a_long_log_has_its_header_once(log: Log, say: Say) -> None:
     with Ledger.open(log.path, clock=Clock()) as ledger, ledger.run(ALICE, run_id="long") as run:
-        for index in range(1_200):
+        for index in range(600):
             run.message("user", f"{index}")
     lines = say("log", "--log", log.path).lines
-    assert (len(lines), [line for line in lines if line.startswith("position")]) == (1 + 21 + 1 + 1_200 + 1, lines[:1])
+    assert (len(lines), [line for line in lines if line.startswith("position")]) == (1 + 21 + 1 + 600 + 1, lines[:1])
+
+
+def test_every_type_of_event_has_its_own_summary() -> None:
+    source = inspect.getsource(summaries)
+    assert [kind.__name__ for kind in KINDS.values() if f"case events.{kind.__name__}():" not in source] == []
 
 
 def test_a_log_with_no_such_event_says_so_beside_the_result(log: Log, say: Say) -> None:

@@ -2,6 +2,8 @@
 
 __version__ = "0.1.0"
 
+from typing import TYPE_CHECKING
+
 from refledger.call import Call
 from refledger.contract import ArtifactMeta, ArtifactStore, Page, StoredArtifact
 from refledger.described import described_result
@@ -22,11 +24,25 @@ from refledger_schema.errors import RefledgerError
 from refledger_schema.scopes import Scope
 from refledger_store.retention import Retention
 
+if TYPE_CHECKING:
+    from refledger.async_ledger import AsyncLedger
+
+
+def __getattr__(name: str) -> object:
+    """`AsyncLedger` on first use, since it brings asyncio."""
+    if name == "AsyncLedger":
+        from refledger import async_ledger
+
+        return async_ledger.AsyncLedger
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __all__ = [
     "REFUSED_PREFIX",
     "Answer",
     "ArtifactMeta",
     "ArtifactStore",
+    "AsyncLedger",
     "Call",
     "Ledger",
     "Page",

@@ -53,7 +53,7 @@ SECRETS: tuple[Secret, ...] = tuple(
         (
             "password",
             ("passw", "secret", "key", "token"),
-            r"(?i)\b(?:password|passwd|secret|api[_-]?key|access[_-]?token)\b[\"']?\s{0,8}[:=]\s{0,8}[\"']?([^\s\"',;}]{6,})",
+            r"(?i)\b(?:password|passwd|secret|api[_-]?key|access[_-]?token)\b[\"']?\s{0,8}[:=]\s{0,8}[\"']?(?!\[redacted )([^\s\"',;}]{6,})",
         ),
     )
 )

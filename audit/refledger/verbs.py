@@ -274,7 +274,7 @@ def deliver(reads: Reads, scope: Scope, meta: ArtifactMeta) -> Delivery:
         return Delivery(damage="corrupt", actual=None if data is None else digest_of(data))
     try:
         return Delivery(decode(meta.shape, data))
-    except (NotCanonical, UnicodeDecodeError):
+    except (NotCanonical, ValueError, OSError):
         return Delivery(damage="undecodable", actual=meta.digest)
 
 

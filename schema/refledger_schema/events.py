@@ -42,7 +42,7 @@ Digest = Annotated[str, Field(pattern=r"^sha-256:[0-9a-f]{64}$")]
 Ref = Annotated[str, Field(pattern=r"^art_[0-9A-Za-z]{22}$")]
 """A well-formed ref. That it ever was minted is another matter."""
 
-Shape = Literal["text", "bytes", "json"]
+Shape = Literal["text", "bytes", "json", "arrow"]
 Via = Literal["head", "get", "stream"]
 Status = Literal["ok", "error", "refused", "no-result"]
 Outcome = Literal["closed", "failed", "left"]

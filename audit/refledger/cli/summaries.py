@@ -9,7 +9,7 @@ from refledger_schema.events import Event
 
 def summary(event: Event) -> str:
     """What happened, for a line of a listing."""
-    return " ".join(_words(event))
+    return " ".join(word for word in _words(event) if word)
 
 
 def _words(event: Event) -> list[str]:
@@ -33,6 +33,8 @@ def _words(event: Event) -> list[str]:
             return [event.ref, event.kind, short_digest(event.digest), _bytes(event.bytes), *_quoted(event.label)]
         case events.ArtifactRead():
             return [event.ref, f"{event.via} by a {event.door}, {'verified' if event.verified else 'not verified'}"]
+        case events.ArtifactPresented():
+            return [event.ref, f"by a {event.door}", *_named("as", event.shown_as)]
         case events.ArtifactGone():
             return [event.ref, event.cause, *_named("for", event.forced_by), *_named("by", event.by)]
         case events.ArtifactRefused():
@@ -43,6 +45,11 @@ def _words(event: Event) -> list[str]:
             refused = [f"{argument.argument} {argument.reason} ({argument.cause})" for argument in event.arguments if argument.reason]
             offered = [f"{len(offers.refs)} of {offers.total} {offers.kind} offered" for offers in event.offers]
             return [f"{event.tool}:", "; ".join(refused + offered)]
+        case events.CoverageDeclared():
+            lists = (("checked", event.checked), ("not checked", event.not_checked), ("out of reach", event.cannot_cover))
+            return [event.kind, ", ".join(f"{len(items)} {what}" for what, items in lists if items), *_quoted(event.looked_for)]
+        case events.DeclarationRefused():
+            return [event.helper or "?", *_named("at", event.at), *_named("key", event.key), *_named("meant", event.meant)]
         case events.ContextComposed():
             held = [
                 f"{len(held or ())} {what}" for what, held in (("messages", event.messages), ("calls", event.calls), ("refs", event.refs))
