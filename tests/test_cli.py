@@ -581,6 +581,23 @@ def test_a_trace_that_can_be_read_only_once_is_imported(tmp_path: Path, say: Say
     assert (said.code, len(said.lines), said.err) == (0, 2, "2 runs: 2 imported, 0 already there.\n")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="this system has no pseudo-terminals")
+def test_a_bar_on_a_terminal_leaves_the_results_alone(tmp_path: Path) -> None:
+    import pty
+
+    terminal, stderr = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "refledger", *imported(tmp_path / "agent.db", "--json")], stdout=subprocess.PIPE, stderr=stderr
+    ) as process:
+        os.close(stderr)
+        assert process.stdout is not None
+        runs = [json.loads(line) for line in process.stdout]
+    drawn = os.read(terminal, 65_536)
+    os.close(terminal)
+    assert ([run["imported"] for run in runs], process.returncode) == ([True, True], 0)
+    assert (b"2/2" in drawn, b"run_" in drawn) == (True, False)
+
+
 def test_an_imported_backtrack_names_the_act_that_is_the_answer(tmp_path: Path, say: Say) -> None:
     say(*imported(tmp_path / "agent.db"))
     lines = say("backtrack", "ans_eDedqwKXskrFNp07K9dThR", "--log", tmp_path / "agent.db").lines

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("import_cost", "durable_put", "live_artifacts", "backtrack_flat", "imported_runs")
+NAMES = ("import_cost", "durable_put", "durable_resolve", "live_artifacts", "streaming", "backtrack_flat", "imported_runs")
 
 
 def main(names: list[str]) -> None:

@@ -113,11 +113,15 @@ def print_table(columns: Sequence[str | Column], rows: Iterable[Sequence[str | T
 
 
 @contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr, where that is a terminal; it is told how many of how many are done."""
+def progress(what: str, *, lines_show_it: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr, where that is a terminal; it is told how many of how many are done.
+
+    With `lines_show_it` there is none where results appear line by line on a terminal, which shows as much.
+    """
     console = stderr()
+    hidden = not console.is_terminal or (lines_show_it and sys.stdout.isatty())
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console, transient=True, disable=hidden, redirect_stdout=False, redirect_stderr=False) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 

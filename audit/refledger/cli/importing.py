@@ -48,7 +48,7 @@ def import_(
     form = FORMATS[written_as]
     read_runs, total = _checked(form, file)
     fresh = 0
-    with opened(log, create=True) as ledger, progress("runs") as told:
+    with opened(log, create=True) as ledger, progress("runs", lines_show_it=True) as told:
         for number, record in enumerate(read_runs(), start=1):
             imported = _imported(form, record, scope, write_tools or ())
             recorded = ledger.record(imported)
