@@ -77,6 +77,7 @@ def types(ledger: Ledger) -> list[str]:
 def database(path: Path) -> Iterator[sqlite3.Connection]:
     """The file, as anybody may open it who has it."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA synchronous = OFF")
         yield connection
 
 

@@ -44,7 +44,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def ledger(path: Path, clock: Clock) -> Iterator[Ledger]:
-    with Ledger.open(path, clock=clock) as ledger:
+    with Ledger.open(path, clock=clock, durability="process") as ledger:
         yield ledger
 
 
@@ -198,7 +198,7 @@ class Scene:
 
 @pytest.fixture
 def scene(path: Path, clock: Clock) -> Iterator[Scene]:
-    with Ledger.open(path, clock=clock, retention=Retention(max_count=4)) as ledger:
+    with Ledger.open(path, clock=clock, retention=Retention(max_count=4), durability="process") as ledger:
         run = ledger.run(SCOPE, run_id="r1")
         sales = run.put([1, 2], kind="dataset/rows", label="Q3").ref
         run.put("about to die", kind="text", ttl=SOON)

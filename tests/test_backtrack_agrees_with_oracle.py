@@ -109,11 +109,11 @@ def both_agree_among_other_logs(drawn: tuple[History, History]) -> None:
 
 
 def test_of_any_history_sql_and_page_say_the_same() -> None:
-    check_each(histories(), both_agree, 2_000 if NIGHTLY else 60)
+    check_each(histories(), both_agree, 2_000 if NIGHTLY else 50)
 
 
 def test_of_what_followed_refusals_sql_and_page_say_the_same() -> None:
-    check_each(refusals_and_what_followed(), both_agree, 2_000 if NIGHTLY else 30)
+    check_each(refusals_and_what_followed(), both_agree, 2_000 if NIGHTLY else 20)
 
 
 def test_neither_other_scopes_nor_other_logs_change_what_sql_says() -> None:

@@ -181,6 +181,17 @@ def test_what_is_no_declaration_to_the_letter_is_data_and_stays_as_it_is(name: s
     assert repr(data) == before
 
 
+odd = st.sampled_from([{1: 2}, {1, 2}, b"x", object(), float("nan"), 10**400, ("a",), [[]], {"what": {}}, "\ud800", [{"what": "a", 1: 2}]])
+
+
+@given(wire=st.sampled_from(list(WIRES.values())), changes=st.dictionaries(st.sampled_from([*ABSENCE, *DESCRIPTION, *BOUNDARY, 7]), odd))
+def test_no_value_however_odd_makes_recognition_fail(wire: dict[str, Any], changes: dict[Any, Any]) -> None:
+    changed = {**wire, **changes}
+    if recognise(changed) is None:
+        assert model_view(changed) is changed
+    recognise({"af_coverage": changes, "result": changed})
+
+
 # --- properties ------------------------------------------------------------------------------------------------------------
 
 json_values = st.recursive(

@@ -75,7 +75,7 @@ def _shaped(value: object) -> tuple[Shape, bytes]:
         return "json", payload_json(value).encode()
     except NotCanonical as error:
         raise InvalidArtifact(
-            "data", f"expected data that JSON carries exactly; at {error.path}: {error.reason}. Convert it, or pass text or bytes."
+            "data", f"expected data that JSON carries exactly; at {error.path}: {error.reason} Convert it, or pass text or bytes."
         ) from None
 
 

@@ -26,7 +26,7 @@ from refledger_schema.errors import (
     TooLarge,
     UnknownParentRef,
 )
-from refledger_schema.events import ArtifactGone, ArtifactMinted, ArtifactRead, Idempotency, Parent, Shape
+from refledger_schema.events import MAX_SAFE_INTEGER, ArtifactGone, ArtifactMinted, ArtifactRead, Idempotency, Parent, Shape
 from refledger_schema.reasons import CAUSE_OF_GONE, Cause
 from refledger_schema.refs import is_ref, mint_ref
 from refledger_schema.scopes import Scope
@@ -323,12 +323,18 @@ def _stated_expiry(expires_at: datetime | None, ttl: timedelta | None, clock: An
     if ttl is not None:
         if not isinstance(ttl, timedelta) or ttl <= timedelta(0):
             raise InvalidArtifact("ttl", "expected `ttl` to be a timedelta above zero. Give one, or none.")
-        return int(clock()) + ttl // timedelta(microseconds=1)
+        return _storable_time("ttl", int(clock()) + ttl // timedelta(microseconds=1))
     if expires_at is None:
         return None
     if not isinstance(expires_at, datetime) or expires_at.tzinfo is None:
         raise InvalidArtifact("expires_at", "expected `expires_at` to be a datetime with a time zone. Add one, such as timezone.utc.")
-    return (expires_at - _EPOCH) // timedelta(microseconds=1)
+    return _storable_time("expires_at", (expires_at - _EPOCH) // timedelta(microseconds=1))
+
+
+def _storable_time(field: str, micros: int) -> int:
+    if abs(micros) > MAX_SAFE_INTEGER:
+        raise InvalidArtifact(field, f"expected `{field}` within what the log can hold, up to the year 2255. Give an earlier one, or none.")
+    return micros
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -341,25 +347,23 @@ def _declared(parents: object) -> tuple[str, ...]:
 
 
 def _lineage(declared: Sequence[object], resolved: Iterable[str]) -> tuple[Parent, ...]:
-    """Declared parents verbatim, then what the call resolved and nobody declared, once each (design, decision 9)."""
-    unresolved = [parent if isinstance(parent, str) else repr(type(parent).__name__) for parent in declared if not _ref_like(parent)]
-    if unresolved:
-        raise UnknownParentRef(unresolved)
-    stated = [Parent(ref=ref, how="declared") for ref in declared if isinstance(ref, str)]
+    """Declared parents verbatim, then what the call resolved and nobody declared, once each (design, decision 9).
+
+    What is declared and is no ref is left to `_prove_parents`, which names all that does not resolve at once.
+    """
+    stated = [Parent(ref=ref, how="declared") for ref in declared if isinstance(ref, str) and is_ref(ref)]
     rest = [Parent(ref=ref, how="call") for ref in dict.fromkeys(resolved) if ref not in set(declared)]
     return (*stated, *rest)
 
 
-def _ref_like(parent: object) -> bool:
-    return isinstance(parent, str) and is_ref(parent)
+def _prove_parents(state: Locked, scope: str, declared: Sequence[object]) -> None:
+    """Raises `UnknownParentRef` with all that does not resolve, in the order given."""
 
-
-def _prove_parents(state: Locked, scope: str, declared: Sequence[str]) -> None:
-    def lives(ref: str) -> bool:
-        artifact = state.artifact(ref)
+    def lives(parent: object) -> bool:
+        artifact = state.artifact(parent) if isinstance(parent, str) and is_ref(parent) else None
         return artifact is not None and artifact.scope == scope and artifact.live(state.now_us)
 
-    unresolved = [ref for ref in declared if not lives(ref)]
+    unresolved = [parent if isinstance(parent, str) else repr(type(parent).__name__) for parent in declared if not lives(parent)]
     if unresolved:
         raise UnknownParentRef(unresolved)
 
@@ -390,7 +394,7 @@ def _put_refusal(error: RefledgerError) -> RefledgerError:
     if not isinstance(error, NotCanonical):
         return error
     field = error.path.removeprefix("$.")
-    return InvalidArtifact(field, f"expected `{field}` to be text that the log can hold: {error.reason}. Correct it.")
+    return InvalidArtifact(field, f"expected `{field}` to be text that the log can hold: {error.reason} Correct it.")
 
 
 def _cause_of(error: RefledgerError) -> Cause:

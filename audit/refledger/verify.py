@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any
 
 from refledger_schema.envelope import Row, event_of, leaf_bytes, private_hash
@@ -79,16 +78,19 @@ class Report:
 
 def verify(store: Store, progress: Callable[[int, int], None] | None = None) -> Report:
     """Ask every question. Streams; memory does not grow with the log."""
-    with store.reading() as reads:
-        events = _Events(store.log_id)
+    with store.reading() as reads, closing(_Counts()) as counts:
+        events = _Events(store.log_id, counts)
         total = reads.size()
         for row in walk(reads.events_after, lambda row: row.position):
             events.check(row)
             if progress is not None and row.position % 1_000 == 0:
                 progress(row.position, total)
+        first = reads.first()
+        if first is not None and first < 1:
+            events.order.complain(f"position {first}: an event stands in front of the first")
         tree = events.tree_verdict(reads)
         payloads = (*_payloads(reads), _content(reads))
-        projections = _projections(reads, store.log_id)
+        projections = _projections(reads)
     if progress is not None:
         progress(total, total)
     verdicts = (events.order, events.leaves, events.private, events.scopes, tree, *payloads, projections)
@@ -98,7 +100,7 @@ def verify(store: Store, progress: Callable[[int, int], None] | None = None) -> 
 class _Events:
     """The questions that one walk over the events answers."""
 
-    def __init__(self, log_id: str) -> None:
+    def __init__(self, log_id: str, seqs: _Counts) -> None:
         self.order = Verdict("order", "are the positions 1, 2, 3, … without gaps?")
         self.leaves = Verdict("leaves", "does every event's leaf hash cover its columns as they stand?")
         self.private = Verdict("private parts", "do texts and scope names match what the leaf commits to?")
@@ -107,7 +109,7 @@ class _Events:
         self.count = 0
         self._log_id = log_id
         self._position = 0
-        self._seqs = _Counts()
+        self._seqs = seqs
 
     def check(self, row: Row) -> None:
         self.count += 1
@@ -190,6 +192,9 @@ class _Counts:
         self._connection.execute("CREATE TABLE counts (scope TEXT PRIMARY KEY, seq INTEGER NOT NULL) WITHOUT ROWID")
         self._connection.execute("BEGIN")
 
+    def close(self) -> None:
+        self._connection.close()
+
     def next(self, scope: str) -> int:
         found = self._connection.execute(
             "INSERT INTO counts VALUES (?, 1) ON CONFLICT (scope) DO UPDATE SET seq = seq + 1 RETURNING seq", (scope,)
@@ -234,44 +239,41 @@ def _artifacts(reads: Reads) -> Iterator[Artifact]:
         after = page[-1].ref
 
 
-def _projections(reads: Reads, log_id: str) -> Verdict:
+def _projections(reads: Reads) -> Verdict:
     """Rebuild the projections from the events in a temporary database, and compare them with the live ones, row by row."""
     verdict = Verdict("projections", "are the projections what the events make of them?")
-    with tempfile.TemporaryDirectory() as folder:
-        replayed = _replay_database(Path(folder) / "replay.db", reads)
+    with closing(sqlite3.connect("", isolation_level=None)) as replayed:
+        _declare_tables(replayed)
+        replayed.execute("BEGIN")
+        _copy_events(reads, replayed)
         try:
             rebuild(replayed)
         except (RefledgerError, sqlite3.Error) as error:
             verdict.complain(f"the events cannot be replayed: {error if isinstance(error, RefledgerError) else type(error).__name__}")
             return verdict
-        finally:
-            replayed.execute("COMMIT")
         for name in PROJECTIONS:
             _compare(verdict, name, reads.connection, replayed)
-        replayed.close()
     return verdict
 
 
-def _replay_database(path: Path, reads: Reads) -> sqlite3.Connection:
-    """A database that holds the events, and nothing projected yet."""
+def _declare_tables(connection: sqlite3.Connection) -> None:
     from sqlalchemy import create_engine
+    from sqlalchemy.pool import StaticPool
 
-    engine = create_engine(f"sqlite:///{path}", hide_parameters=True)
+    engine = create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool, hide_parameters=True)
     Table.metadata.create_all(engine)
-    engine.dispose()
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("PRAGMA synchronous = OFF")
-    connection.execute("BEGIN")
+
+
+def _copy_events(reads: Reads, replayed: sqlite3.Connection) -> None:
     columns = list(Row.__dataclass_fields__)
     insert = f"INSERT INTO events ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
     batch: list[tuple[Any, ...]] = []
     for row in walk(reads.events_after, lambda row: row.position):
         batch.append(tuple(getattr(row, name) for name in columns))
         if len(batch) == 1_000:
-            connection.executemany(insert, batch)
+            replayed.executemany(insert, batch)
             batch.clear()
-    connection.executemany(insert, batch)
-    return connection
+    replayed.executemany(insert, batch)
 
 
 def _compare(verdict: Verdict, name: str, live: Any, replayed: Any) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from refledger_schema.refs import mint_event_id
+from refledger_store.sqlite import translated
 
 ABOVE = 16 * 1024
 """Smaller payloads stay in the database: a file costs more than it saves."""
@@ -24,15 +25,21 @@ class Folder:
         """Write a payload and sync it, then give it its name; says the name. Until then no reader can find it."""
         name = mint_event_id()
         target = self._path(name)
-        target.parent.mkdir(parents=True, exist_ok=True)
         partial = target.with_suffix(".partial")
         try:
-            with partial.open("xb") as file:
+            with translated(target):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                file = partial.open("xb")
+            with file:
                 for chunk in chunks:
-                    file.write(chunk)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.rename(target)
+                    # What the caller's own source raises is the caller's, and goes through as it is.
+                    with translated(target):
+                        file.write(chunk)
+                with translated(target):
+                    file.flush()
+                    os.fsync(file.fileno())
+            with translated(target):
+                partial.rename(target)
         except BaseException:
             partial.unlink(missing_ok=True)
             raise

@@ -191,6 +191,11 @@ class Reads:
                 yield scope, digest, data
             after = rows[-1][0]
 
+    def first(self) -> int | None:
+        """The lowest position there is."""
+        found: int | None = self._value("first")
+        return found
+
     def size(self) -> int:
         """The highest position there is."""
         return int(self._value("size") or 0)

@@ -184,8 +184,7 @@ class Store:
         if len(first) <= ABOVE:
             return Bytes(scope, tally.digest, tally.size, first)
         self._sweep_once()
-        with translated(folder.root):
-            file = folder.write(itertools.chain((first,), rest))
+        file = folder.write(itertools.chain((first,), rest))
         return Bytes(scope, tally.digest, tally.size, None, file=file)
 
     def _upload(self, chunks: Iterable[bytes]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 
 from refledger.conformance.law import expect, expect_absent, expect_live, expect_refused, expect_same, law, payload_of, refs_of, walk
 from refledger.conformance.scopes import NEIGHBOURS
@@ -10,7 +10,7 @@ from refledger.conformance.subject import HOME, KIND, SECOND, Subject, pass_time
 from refledger.contract import ArtifactStore
 from refledger_schema.errors import InvalidArtifact
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NEVER = "art_0000000000000000000000"
 
 MALFORMED: tuple[str, ...] = (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from refledger.conformance.absence import MALFORMED, NEVER
-from refledger.conformance.law import Broken, expect, expect_absent, expect_refused, expect_same, law, payload_of, refs_of, walk
+from refledger.conformance.law import expect, expect_live, expect_refused, expect_same, law, payload_of, refs_of, walk
 from refledger.conformance.scopes import NEIGHBOURS
 from refledger.conformance.subject import HOME, KIND, SECOND, Subject, pass_time
 from refledger.contract import ArtifactStore
@@ -43,15 +43,14 @@ def malformed_puts_are_refused_by_field(subject: Subject) -> None:
         expect_same(refusal.field, field, f"the field of the refusal of {what}")
 
 
-@law("Parents are kept as they were given, in order; none given is None, never an empty list.")
+@law("Parents are kept as they were given, order and repetitions too; none given is None, never an empty list.")
 def parents_are_kept(subject: Subject) -> None:
     store = subject.fresh()
     a, b, c = (store.put(HOME, text, kind=KIND).ref for text in "abc")
-    child = store.put(HOME, "d", kind=KIND, parents=[c, a, b])
-    stated = tuple(Parent(ref=ref, how="declared") for ref in (c, a, b))
+    child = store.put(HOME, "d", kind=KIND, parents=[c, a, b, a])
+    stated = tuple(Parent(ref=ref, how="declared") for ref in (c, a, b, a))
     expect_same(child.parents, stated, "the parents")
-    found = store.head(HOME, child.ref)
-    expect_same(None if found is None else found.parents, stated, "the parents from `head`")
+    expect_same(expect_live(store, HOME, child.ref, "the child").parents, stated, "the parents from `head`")
     orphan = store.put(HOME, "e", kind=KIND, parents=[])
     expect_same(orphan.parents, None, "the parents of what was given none")
 
@@ -92,7 +91,7 @@ def refused_puts_store_nothing(subject: Subject) -> None:
     store = subject.fresh()
     before = [store.put(HOME, text, kind=KIND) for text in "ab"]
     words = {"kind": KIND, "parents": [before[0].ref, NEVER]}
-    past = {"kind": KIND, "expires_at": datetime(1999, 1, 1, tzinfo=timezone.utc)}
+    past = {"kind": KIND, "expires_at": datetime(1999, 1, 1, tzinfo=UTC)}
     tries = [*((data, fault) for _, _, data, fault in FAULTS), ("c", words), ("c", past)]
     for data, fault in tries:
         stored = _stored_or_refused(store, data, fault)
@@ -102,7 +101,7 @@ def refused_puts_store_nothing(subject: Subject) -> None:
     expect(store.list(HOME, kind=KIND).total in (None, 2), "a total of 2 after refused puts", store.list(HOME, kind=KIND).total)
 
 
-@law("No refusal tells a secret: neither payload nor tenant nor principal stands in its text, or in what it shows as its cause.")
+@law("No refusal tells a secret: no value of the payload, no tenant and no principal stands in its text, or in what it shows as its cause.")
 def refusals_keep_secrets(subject: Subject) -> None:
     store = subject.fresh()
     # Put together here, so that a traceback cannot quote them from a line of this file.
@@ -110,7 +109,7 @@ def refusals_keep_secrets(subject: Subject) -> None:
     scope = Scope("c-17", tenant, principal)
     mine = store.put(scope, payload, kind=KIND).ref
     tries: list[tuple[Any, dict[str, Any]]] = [(data if data == "\udc80" else payload, words) for _, _, data, words in FAULTS]
-    tries += [({"rows": [payload, {payload}]}, {"kind": KIND}), ({payload: object()}, {"kind": KIND}), ([payload, b"", payload], {"kind": KIND})]
+    tries += [({"rows": [payload, {payload}]}, {"kind": KIND}), ([payload, b"", payload], {"kind": KIND})]
     tries += [(payload, {"kind": KIND, "parents": [NEVER, mine]}), (f"{payload}\ud800", {"kind": KIND})]
     for data, words in tries:
         try:
@@ -155,6 +154,3 @@ def _stored_or_refused(store: ArtifactStore, data: Any, words: dict[str, Any]) -
         return store.put(HOME, data, **words).ref
     except Exception:
         return None
-
-
-__all__ = ["FAULTS", "Broken", "expect_absent"]

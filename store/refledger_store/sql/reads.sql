@@ -110,6 +110,10 @@ SELECT answer_id, scope, run_id, call_id, given, verdict, judged FROM answers WH
 -- What was the key used for?
 SELECT request, position FROM receipts WHERE scope = :scope AND operation = :operation AND key = :key;
 
+-- name: first
+-- Where does the log begin? At 1, unless somebody put something in front of it.
+SELECT MIN(position) FROM events;
+
 -- name: size
 -- How far does the log go?
 SELECT MAX(position) FROM events;
