@@ -202,9 +202,9 @@ class Opening(Generic[T]):
 class AsyncLedger(_Threaded[Ledger]):
     """An open log for asyncio; see `Ledger`.
 
-        async with AsyncLedger.open("agent.db") as ledger:
-            async with ledger.run(Scope(conversation="c-17")) as run:
-                ...
+    async with AsyncLedger.open("agent.db") as ledger:
+        async with ledger.run(Scope(conversation="c-17")) as run:
+            ...
     """
 
     backtrack = threaded(Ledger.backtrack)

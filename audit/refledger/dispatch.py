@@ -59,7 +59,7 @@ def resolve(
         # What was resolved before and is gone since is judged anew, under the key that is already spent.
         return Decision(again) if again is not None else _decide(state, recorder, place, args, settled, None if before else used)
 
-    return recorder.store.append(decide, key=place.key).result
+    return recorder.append(decide, place)
 
 
 def _decide(

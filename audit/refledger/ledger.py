@@ -154,7 +154,7 @@ class Ledger:
             _check_joinable(known, scope)
             return Decision(state.dispatches(scope.key, wanted), holds=wanted)
 
-        calls = self._store.append(decide).result
+        calls = self._recorder.append(decide)
         return Run(
             self._verbs,
             place,
@@ -176,7 +176,7 @@ class Ledger:
             place = Place(scope_of(answer.scope), run_id=answer.run_id)
             return Decision(None, [self._recorder.draft(place, event)])
 
-        self._store.append(decide)
+        self._recorder.append(decide)
 
     def record(self, imported: ImportedRun) -> bool:
         """Record an imported run in one transaction; False, and nothing changes, when the log has it already."""
@@ -189,7 +189,7 @@ class Ledger:
                 return Decision(False)
             return Decision(True, imported.drafts, payloads=payloads, content=content)
 
-        return self._store.append(decide).result
+        return self._recorder.append(decide)
 
     def flush(self) -> None:
         """Commit every observation that waits in memory. Raises `StoreFault` when the store fails."""

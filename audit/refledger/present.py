@@ -52,7 +52,7 @@ def present(recorder: Recorder, place: Place, ref: object, shown_as: object, lab
         event = recorder.clean(_presented(meta, place, str(shown_as), label))
         return Decision(Presented(True, meta.ref, event.shown_as, event.snapshot), [place.draft(event)])
 
-    return recorder.store.append(decide, key=place.key).result
+    return recorder.append(decide, place)
 
 
 def _presented(meta: ArtifactMeta, place: Place, shown_as: str, label: str | None) -> ArtifactPresented:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -10,18 +11,19 @@ from refledger.payloads import text_of
 from refledger.redaction import Redact, applied, redacted
 from refledger_schema.digests import digest_of, digest_of_text
 from refledger_schema.envelope import Draft
-from refledger_schema.errors import IdempotencyConflict, InvalidArtifact
+from refledger_schema.errors import IdempotencyConflict, InvalidArtifact, NotCanonical
 from refledger_schema.events import ArtifactRefused, Event, Idempotency
 from refledger_schema.reasons import REASON_OF, Cause
 from refledger_schema.refs import is_ref
 from refledger_schema.scopes import Scope
-from refledger_store.append import Locked
+from refledger_store.append import Decide, Locked
 from refledger_store.store import Store
 
 Door = Literal["call", "run", "store"]
 Op = Literal["put", "head", "get", "stream", "delete", "list", "present"]
 Operation = Literal["put", "resolve", "answer"]
 _E = TypeVar("_E", bound=Event)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +85,29 @@ class Recorder:
             return {}
         return {(place.scope.key, content.digest): content.text.encode() for content in contents if content is not None}
 
+    def append(self, decide: Decide[T], place: Place | None = None) -> T:
+        """Append a closed act, behind what waits for its run, and give its result. A text that no log can hold is named."""
+        with named():
+            return self.store.append(decide, key=None if place is None else place.key).result
+
     def observe(self, place: Place, event: Event, *contents: Content | None) -> None:
         """Record an observation with its content, best effort."""
-        self.store.observe(place.key, self.draft(place, event), self.kept(place, *contents))
+        with named():
+            self.store.observe(place.key, self.draft(place, event), self.kept(place, *contents))
 
     def refused(self, place: Place, op: Op, cause: Cause | None, spoken: object) -> None:
         """Record that a verb refused, and the operator's cause."""
         self.observe(place, refusal_event(op, cause or "never_minted", spoken))
+
+
+@contextmanager
+def named() -> Iterator[None]:
+    """Turn a text that no log can hold (NUL, half a character) into an argument to correct, by its name."""
+    try:
+        yield
+    except NotCanonical as error:
+        field = error.path.removeprefix("$.")
+        raise InvalidArtifact(field, f"expected `{field}` to be text that the log can hold: {error.reason}") from None
 
 
 def refusal_event(op: Op, cause: Cause, spoken: object) -> ArtifactRefused:

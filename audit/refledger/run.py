@@ -220,7 +220,7 @@ def give_answer(
             raise InvalidArtifact("answer_id", "expected an answer id that is new to this log; it was used before. Give another, or none.")
         return Decision(_answer(event), [place.draft(event)], content=recorder.kept(place, kept))
 
-    return recorder.store.append(decide, key=place.key).result
+    return recorder.append(decide, place)
 
 
 def _answer_event(kept: Content, cites: Sequence[str], answer_id: str | None, message: int | None, used: Idempotency | None) -> AnswerGiven:

@@ -14,6 +14,7 @@ from refledger.contract import ArtifactMeta, Page, StoredArtifact
 from refledger.payloads import MEDIA_TYPES, decode, encode
 from refledger.recorder import Place, Recorder, idempotency, replayed
 from refledger.streams import ArtifactReader, chunks_of
+from refledger.wants import spoken_as
 from refledger_schema.digests import digest_of
 from refledger_schema.envelope import Draft, event_of
 from refledger_schema.errors import (
@@ -93,14 +94,13 @@ class Verbs:
             request = (words.kind, media_type, words.label or "", shape, payload.digest)
             used = idempotency(words.key, request)
             minted = _Mint(place, words.kind, words.label, shape, media_type, stated_us, declared, lineage, payload, used)
-            meta, is_new = self._store.append(lambda state: self._mint(state, minted), key=place.key).result
+            meta, is_new = self.recorder.append(lambda state: self._mint(state, minted), place)
         except BaseException as error:
             if payload is not None:
                 self._store.discard(payload)
-            if not isinstance(error, InvalidArtifact | TooLarge | NotCanonical):
-                raise
-            self.recorder.refused(place, "put", _cause_of(error), None)
-            raise _put_refusal(error) from None
+            if isinstance(error, InvalidArtifact | TooLarge):
+                self.recorder.refused(place, "put", _cause_of(error), None)
+            raise
         if not is_new:
             self._store.discard(payload)
         return meta
@@ -200,7 +200,7 @@ class Verbs:
                 return Decision(None)
             return Decision(None, [self.recorder.draft(place, _gone(ref, by, why))])
 
-        self._store.append(decide, key=place.key)
+        self.recorder.append(decide, place)
 
     def list(self, place: Place, *, kind: str | None = None, limit: int = 50, cursor: str | None = None) -> Page:
         if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LISTED:
@@ -208,13 +208,13 @@ class Verbs:
         if kind is not None:
             _check_words(kind, None, None)
         scope = place.scope.key
-        before = FROM_THE_END if cursor is None else _read_cursor(cursor, scope, kind)
         now_us = self._store.clock()
         with self._store.reading() as reads:
+            before = FROM_THE_END if cursor is None else _place_of(reads, cursor, scope, kind)
             rows = reads.live(scope, kind, now_us=now_us, limit=limit + 1, before=before)
             total = None if kind is None else reads.live_total(scope, kind, now_us=now_us)
             metas = tuple(meta_of(reads, row) for row in rows[:limit])
-        more = _cursor(rows[limit - 1].minted, scope, kind) if len(rows) > limit else None
+        more = _cursor(rows[limit - 1].ref, scope, kind) if len(rows) > limit else None
         return Page(metas, more, total)
 
 
@@ -303,9 +303,9 @@ def meta_of(reads: Reads, artifact: Artifact) -> ArtifactMeta:
 
 
 def _check_words(kind: object, media_type: object, label: object) -> None:
-    if not isinstance(kind, str) or not kind.strip() or not _is_storable(kind):
+    if not isinstance(kind, str) or spoken_as(kind) != "text" or not _is_storable(kind):
         raise InvalidArtifact("kind", "expected `kind` to be a non-blank text, such as 'dataset/rows'. Name what the data is.")
-    if media_type is not None and (not isinstance(media_type, str) or not media_type.strip()):
+    if media_type is not None and (not isinstance(media_type, str) or spoken_as(media_type) != "text"):
         raise InvalidArtifact(
             "media_type", "expected `media_type` to be a non-blank text, such as 'text/csv', or None to have it inferred."
         )
@@ -389,14 +389,6 @@ def _gone(ref: str, by: str | None, why: str | None) -> ArtifactGone:
         raise invalid(error) from None
 
 
-def _put_refusal(error: RefledgerError) -> RefledgerError:
-    """What the caller of a put is told: a text that no log can hold is an argument to correct."""
-    if not isinstance(error, NotCanonical):
-        return error
-    field = error.path.removeprefix("$.")
-    return InvalidArtifact(field, f"expected `{field}` to be text that the log can hold: {error.reason} Correct it.")
-
-
 def _cause_of(error: RefledgerError) -> Cause:
     if isinstance(error, UnknownParentRef):
         return "unknown_parent"
@@ -442,17 +434,19 @@ def _by_use(state: Locked, scope: str) -> Iterator[tuple[str, int]]:
 # --- cursors -----------------------------------------------------------------------------------------------------------------
 
 
-def _cursor(position: int, scope: str, kind: str | None) -> str:
-    """A place in a listing: the position it goes on below, bound to the listing it belongs to."""
-    return f"{position}.{_listing(scope, kind, position)}"
+def _cursor(ref: str, scope: str, kind: str | None) -> str:
+    """A place in a listing: the ref it goes on behind, bound to the listing it belongs to. It says nothing of other scopes."""
+    return f"{ref}.{_listing(scope, kind, ref)}"
 
 
-def _read_cursor(cursor: object, scope: str, kind: str | None) -> int:
-    head, _, tail = cursor.partition(".") if isinstance(cursor, str) else ("", "", "")
-    if not (head.isascii() and head.isdigit() and len(head) < 19) or tail != _listing(scope, kind, int(head)):
+def _place_of(reads: Reads, cursor: object, scope: str, kind: str | None) -> int:
+    """The position that a listing goes on below."""
+    ref, _, tail = cursor.partition(".") if isinstance(cursor, str) else ("", "", "")
+    artifact = reads.artifact(ref) if is_ref(ref) and tail == _listing(scope, kind, ref) else None
+    if artifact is None or artifact.scope != scope:
         raise InvalidArtifact("cursor", "expected a cursor that a listing of the same scope and kind handed out. Start again without one.")
-    return int(head)
+    return artifact.minted
 
 
-def _listing(scope: str, kind: str | None, position: int) -> str:
-    return hashlib.sha256(f"{scope}\n{kind!r}\n{position}".encode()).hexdigest()[:16]
+def _listing(scope: str, kind: str | None, ref: str) -> str:
+    return hashlib.sha256(f"{scope}\n{kind!r}\n{ref}".encode()).hexdigest()[:16]
