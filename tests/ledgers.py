@@ -13,7 +13,7 @@ import tempfile
 import textwrap
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, settings
 
 from refledger import Ledger, Scope
 
-NOON = int(datetime(2026, 3, 1, 12, tzinfo=timezone.utc).timestamp() * 1_000_000)
+NOON = int(datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp() * 1_000_000)
 """When the clocks of the tests start, in microseconds."""
 SECOND = 1_000_000
 SCOPE = Scope(conversation="c-17", tenant="acme", principal="alice")

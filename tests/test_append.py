@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from refledger import Ledger
-from refledger.run import Call, Run
+from refledger.call import Call
+from refledger.run import Run
 from refledger_schema.envelope import Draft, Recorded
 from refledger_schema.errors import LedgerClosed, LockTimeout, RunRefused, StoreFault, StoreFull, TooLarge, UnknownParentRef
 from refledger_schema.events import LogGap, LogOpened, RunStarted
@@ -96,7 +97,13 @@ def test_one_append_may_touch_several_scopes(path: Path, ledger: Ledger) -> None
 
 
 def test_reading_appends_nothing(path: Path, ledger: Ledger) -> None:
-    assert (types(ledger), ledger.runs(), ledger.answers(), ledger.artifacts(SCOPE), ledger.store.list(SCOPE).artifacts) == ([], [], [], [], ())
+    assert (types(ledger), ledger.runs(), ledger.answers(), ledger.artifacts(SCOPE), ledger.store.list(SCOPE).artifacts) == (
+        [],
+        [],
+        [],
+        [],
+        (),
+    )
     assert ask(path, "SELECT COUNT(*) FROM events") == [(0,)]
 
 
@@ -132,7 +139,7 @@ def test_the_clock_is_read_once_an_append_and_never_orders_it(path: Path, ledger
         (3, NOON - 5 * SECOND),
     ]
     assert [meta.ref for meta in ledger.store.list(SCOPE).artifacts] == [
-        event.event.ref for event in reversed(list(ledger.events())) if event.event.type == "artifact.minted"
+        event.event.body()["ref"] for event in reversed(list(ledger.events())) if event.event.type == "artifact.minted"
     ]
 
 
@@ -232,7 +239,7 @@ ACTS: dict[str, Callable[[Scene], object]] = {
 def test_whatever_statement_fails_the_file_is_as_it_was(scene: Scene, path: Path, act: Callable[[Scene], object], after: bool) -> None:
     # Chunks are written ahead, in transactions of their own; what nothing links to is swept after a day.
     before = contents(path, but=["payload_chunks"])
-    failed = []
+    failed: list[str] = []
     while True:
         scene.writer.arm(len(failed) + 1, after=after)
         try:
@@ -381,7 +388,7 @@ def test_a_failing_store_loses_observations_beyond_capacity_only_and_says_how_ma
     new = list(scene.ledger.events(after=len(before)))
     gap = LogGap(count=44, first_us=started, last_us=started + 43 * SECOND, why="store-fault")
     assert (new[0].event, new[0].run_id, new[0].scope) == (gap, "r1", SCOPE)
-    assert [event.event.index for event in new if event.event.type == "message.noted"] == list(range(44, 300))
+    assert [event.event.body()["index"] for event in new if event.event.type == "message.noted"] == list(range(44, 300))
     assert types(scene.ledger).count("log.gap") == 1
     kept = {bytes(data).decode() for (data,) in ask(path, "SELECT data FROM content")}
     assert "text 44" in kept and "text 43" not in kept
@@ -408,22 +415,24 @@ def test_what_is_observed_while_an_append_fails_comes_after_what_waited(scene: S
     with pytest.raises(ZeroDivisionError):
         scene.ledger._store.append(decide, key="r1")
     scene.run.flush()
-    assert [event.event.index for event in scene.ledger.events() if event.event.type == "message.noted"] == [1, 2]
+    assert [event.event.body()["index"] for event in scene.ledger.events() if event.event.type == "message.noted"] == [1, 2]
 
 
 def test_losses_while_an_append_fails_are_counted_with_the_others(scene: Scene) -> None:
+    buffers = scene.ledger._store._observations
+    waiting = buffers.take("r1")
+    assert waiting is not None
+    (observation,) = waiting.drafts
+    buffers.give_back("r1", waiting)
+
     def decide(state: Locked) -> Decision[None]:
-        buffers = scene.ledger._store._observations
         for _ in range(2 * CAPACITY):
-            buffers.add("r1", waiting.drafts[0], {})
+            buffers.add("r1", observation, {})
         raise ZeroDivisionError
 
-    waiting = scene.ledger._store._observations.take("r1")
-    assert waiting is not None
-    scene.ledger._store._observations.give_back("r1", waiting)
     with pytest.raises(ZeroDivisionError):
         scene.ledger._store.append(decide, key="r1")
-    left = scene.ledger._store._observations.take("r1")
+    left = buffers.take("r1")
     assert left is not None
     assert (len(left.drafts), left.lost.count) == (CAPACITY, CAPACITY + 1)
 

@@ -80,7 +80,7 @@ def values_of(annotation: Any, metadata: list[Any]) -> st.SearchStrategy[Any]:
             return st.from_regex(pattern.replace("$", r"\Z"), fullmatch=True)
         least = next((mark.min_length for mark in metadata if isinstance(mark, MinLen)), 0)
         most = next((mark.max_length for mark in metadata if isinstance(mark, MaxLen)), 12)
-        return st.text(TEXTS, min_size=least, max_size=min(most, 12)) | st.text("ä𝄞\\\"", min_size=most, max_size=most)
+        return st.text(TEXTS, min_size=least, max_size=min(most, 12)) | st.text('ä𝄞\\"', min_size=most, max_size=most)
     if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
         return events_of(annotation)
     if annotation is bool:
@@ -99,9 +99,9 @@ micros = st.integers(-(2**53) + 1, 2**53 - 1)
 
 
 @st.composite
-def drafts(draw: st.DrawFn, kinds: st.SearchStrategy[type[Event]] = st.sampled_from(EVENTS)) -> Draft:
+def drafts(draw: st.DrawFn) -> Draft:
     """Any event, anywhere."""
-    event = draw(events_of(draw(kinds)))
+    event = draw(events_of(draw(st.sampled_from(EVENTS))))
     scope = draw(st.none() | st.builds(Scope, names, names, names))
     return Draft(event, scope, draw(ids), draw(ids), draw(st.none() | st.integers(1, 2**53 - 1)), draw(st.none() | micros))
 
@@ -153,7 +153,7 @@ def test_an_event_is_frozen_and_takes_no_field_it_does_not_know(kind: type[Event
         with pytest.raises(ValidationError):
             setattr(event, name, getattr(event, name))
     with pytest.raises(ValidationError):
-        kind(**event.model_dump(), surprise=1)
+        kind.model_validate({**event.model_dump(), "surprise": 1})
 
 
 @by_type
@@ -181,7 +181,9 @@ def test_the_bounds_of_the_design_are_those_of_the_fields() -> None:
         for kind in EVENTS
         for model in models_of(kind)
         for name, field in model.model_fields.items()
-        if (most := next((mark.max_length for mark in _constraints((field, *get_args(field.annotation))) if isinstance(mark, MaxLen)), None))
+        if (
+            most := next((mark.max_length for mark in _constraints((field, *get_args(field.annotation))) if isinstance(mark, MaxLen)), None)
+        )
     }
     stated = {"ArtifactMinted.label": 200, "ArtifactMinted.parents": 1_000, "ArtifactMinted.kind": 100, "DispatchRefused.arguments": 32}
     assert {name: bounds[name] for name in stated} == stated

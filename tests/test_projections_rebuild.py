@@ -20,7 +20,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from refledger import Ledger
-from refledger.run import Call, Run
+from refledger.call import Call
+from refledger.run import Run
 from refledger_schema.envelope import Row, event_of
 from refledger_schema.errors import ArtifactIntegrity, InvalidArtifact, RunRefused
 from refledger_schema.events import (
@@ -96,7 +97,9 @@ def put(here: int, kind: str, payload: Any, ttl: int | None, parents: Sequence[i
         door = world.calls[here] if in_call else None
         span = None if ttl is None else timedelta(seconds=ttl)
         named = [world.ref(number) for number in parents]
-        world.refs.append((door or world.runs[here]).put(payload, kind=kind, ttl=span, parents=named, label=f"{kind} {len(world.refs)}").ref)
+        world.refs.append(
+            (door or world.runs[here]).put(payload, kind=kind, ttl=span, parents=named, label=f"{kind} {len(world.refs)}").ref
+        )
 
     return step
 
@@ -179,7 +182,9 @@ puts = st.builds(
     st.lists(numbers, max_size=2),
     st.booleans(),
 )
-simple_puts = st.builds(put, in_either, st.sampled_from(KINDS), st.sampled_from(PAYLOADS), st.sampled_from((None, 5)), st.just(()), st.booleans())
+simple_puts = st.builds(
+    put, in_either, st.sampled_from(KINDS), st.sampled_from(PAYLOADS), st.sampled_from((None, 5)), st.just(()), st.booleans()
+)
 resolves = st.builds(
     resolve,
     in_either,
@@ -215,7 +220,14 @@ steps: st.SearchStrategy[Step] = st.one_of(
     st.just(rebuild_now),
 )
 retentions = st.sampled_from(
-    (None, None, Retention(max_count=3), Retention(max_bytes=60), Retention(ttl=timedelta(seconds=3)), Retention(timedelta(seconds=9), 90, 4))
+    (
+        None,
+        None,
+        Retention(max_count=3),
+        Retention(max_bytes=60),
+        Retention(ttl=timedelta(seconds=3)),
+        Retention(timedelta(seconds=9), 90, 4),
+    )
 )
 
 
@@ -365,7 +377,7 @@ EVERYTHING = (
 )
 
 
-@property_settings(25, 1_500)
+@property_settings(120, 2_000)
 @given(history=st.lists(steps, min_size=5, max_size=45), retention=retentions)
 @example(history=list(EVERYTHING), retention=None)
 @example(history=[*EVERYTHING, *EVERYTHING], retention=Retention(max_count=2))
@@ -388,7 +400,7 @@ def test_replayed_projections_are_at_every_position_what_they_were_live(history:
         world.ledger.close()
 
 
-@property_settings(10, 500)
+@property_settings(30, 500)
 @given(history=st.lists(steps, min_size=5, max_size=30), retention=retentions, data=st.data())
 def test_rebuild_gives_them_up_to_any_position_and_the_ledger_leaves_them_equal(
     history: list[Step], retention: Retention | None, data: st.DataObject
@@ -417,7 +429,9 @@ def test_rebuild_makes_what_was_ruined_anew_and_leaves_bytes_texts_and_holders_a
         run = ledger.run(SCOPE)
         run.message("user", "hello")
         run.put("x", kind="text")
-        others = {name: ask(path, f"SELECT * FROM {name}") for name in ("log", "events", "payloads", "payload_chunks", "content", "run_holders")}
+        others = {
+            name: ask(path, f"SELECT * FROM {name}") for name in ("log", "events", "payloads", "payload_chunks", "content", "run_holders")
+        }
         before = projections(path)
         for name in PROJECTIONS:
             with database(path) as connection:

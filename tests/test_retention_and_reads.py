@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -291,7 +291,9 @@ def test_room_is_counted_per_scope(opens: Opens) -> None:
     assert live(run) == [ref]
 
 
-@pytest.mark.parametrize("limits", [{"max_count": 0}, {"max_bytes": 2**60}, {"max_count": True}, {"ttl": seconds(0)}, {"ttl": timedelta.max}])
+@pytest.mark.parametrize(
+    "limits", [{"max_count": 0}, {"max_bytes": 2**60}, {"max_count": True}, {"ttl": seconds(0)}, {"ttl": timedelta.max}]
+)
 def test_a_limit_that_no_log_can_hold_is_refused_when_it_is_stated(limits: dict[str, Any]) -> None:
     with pytest.raises(InvalidConfiguration) as invalid:
         Retention(**limits)
@@ -592,13 +594,13 @@ INVALID: dict[str, tuple[str, dict[str, Any]]] = {
     "a label with NUL": ("label", {"label": "a\x00b"}),
     "a label with a lone surrogate": ("label", {"label": "\ud800"}),
     "an expiry without a zone": ("expires_at", {"expires_at": datetime(2027, 1, 1)}),
-    "an expiry now": ("expires_at", {"expires_at": datetime(2026, 3, 1, 12, tzinfo=timezone.utc)}),
+    "an expiry now": ("expires_at", {"expires_at": datetime(2026, 3, 1, 12, tzinfo=UTC)}),
     "an expiry that is a number": ("expires_at", {"expires_at": NOON}),
-    "an expiry past what the log can hold": ("expires_at", {"expires_at": datetime(9999, 1, 1, tzinfo=timezone.utc)}),
+    "an expiry past what the log can hold": ("expires_at", {"expires_at": datetime(9999, 1, 1, tzinfo=UTC)}),
     "no time to live": ("ttl", {"ttl": timedelta(0)}),
     "a ttl that is a number": ("ttl", {"ttl": 5}),
     "a ttl past what the log can hold": ("ttl", {"ttl": timedelta.max}),
-    "both": ("expires_at", {"ttl": timedelta(1), "expires_at": datetime(2027, 1, 1, tzinfo=timezone.utc)}),
+    "both": ("expires_at", {"ttl": timedelta(1), "expires_at": datetime(2027, 1, 1, tzinfo=UTC)}),
     "one parent instead of a list": ("parents", {"parents": UNKNOWN}),
     "a parent that is no ref": ("parents", {"parents": ["nonsense"]}),
     "a parent that is no text": ("parents", {"parents": [7]}),

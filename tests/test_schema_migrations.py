@@ -150,11 +150,15 @@ def test_the_ddl_is_the_stored_one(name: str) -> None:
 @pytest.mark.parametrize("name", DIALECTS)
 def test_the_migrations_write_the_declared_ddl_on_either_engine(name: str) -> None:
     written = io.StringIO()
-    context = MigrationContext.configure(dialect_name=name, opts={"as_sql": True, "output_buffer": written, "target_metadata": Table.metadata})
+    context = MigrationContext.configure(
+        dialect_name=name, opts={"as_sql": True, "output_buffer": written, "target_metadata": Table.metadata}
+    )
     with Operations.context(context):
         for revision in ScriptDirectory(str(files("refledger_schema").joinpath("migrations"))).walk_revisions():
             revision.module.upgrade()
-    migrated, declared = ({squeezed(statement) for statement in text.split(";")} - {""} for text in (written.getvalue(), ddl(DIALECTS[name])))
+    migrated, declared = (
+        {squeezed(statement) for statement in text.split(";")} - {""} for text in (written.getvalue(), ddl(DIALECTS[name]))
+    )
     assert migrated == declared
 
 

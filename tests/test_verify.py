@@ -263,9 +263,7 @@ def forged(path: Path, ledger: Ledger, position: int, scope_seq: int) -> None:
     ((answer_id, scope),) = ask(path, "SELECT answer_id, scope FROM answers")
     draft = Draft(AnswerJudged(answer_id=answer_id, verdict="wrong"), SCOPE, run_id="r1")
     event_id = "00000000-0000-7000-8000-000000000000"
-    row = placed(
-        prepare(draft, event_id), log_id=ledger.log_id, position=position, recorded_us=NOON, scope_key=scope, scope_seq=scope_seq
-    )
+    row = placed(prepare(draft, event_id), log_id=ledger.log_id, position=position, recorded_us=NOON, scope_key=scope, scope_seq=scope_seq)
     with database(path) as connection:
         connection.execute(f"INSERT INTO events VALUES ({', '.join('?' * len(COLUMNS))})", [getattr(row, name) for name in COLUMNS])
 
@@ -304,7 +302,9 @@ def test_a_changed_event_with_its_leaf_hash_made_anew_does_not_fit_the_tree(path
     position = position_of(path, "answer.judged")
     row = rows_of(path)[position - 1]
     lie = replace(row, body=row.body.replace("right", "wrong"))
-    change(path, "UPDATE events SET body = ?, leaf_hash = ? WHERE position = ?", lie.body, leaf_hash(leaf_bytes(lie, ledger.log_id)), position)
+    change(
+        path, "UPDATE events SET body = ?, leaf_hash = ? WHERE position = ?", lie.body, leaf_hash(leaf_bytes(lie, ledger.log_id)), position
+    )
     assert failing(ledger.verify()) == {"tree", "projections"}
 
 
@@ -313,7 +313,11 @@ def test_a_body_that_no_event_has_is_named_although_its_leaf_hash_fits(path: Pat
     row = rows_of(path)[position - 1]
     broken = replace(row, body='{"verdict":"splendid"}')
     change(
-        path, "UPDATE events SET body = ?, leaf_hash = ? WHERE position = ?", broken.body, leaf_hash(leaf_bytes(broken, ledger.log_id)), position
+        path,
+        "UPDATE events SET body = ?, leaf_hash = ? WHERE position = ?",
+        broken.body,
+        leaf_hash(leaf_bytes(broken, ledger.log_id)),
+        position,
     )
     report = ledger.verify()
     assert report["leaves"].problems[0].startswith(f"position {position}: expected a readable answer.judged event")
@@ -414,7 +418,9 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize(("kind", "verdict", "damage"), DAMAGE.values(), ids=DAMAGE.keys())
-def test_damage_to_bytes_is_laid_at_the_door_of_the_artifact_alone(path: Path, ledger: Ledger, kind: str, verdict: str, damage: str) -> None:
+def test_damage_to_bytes_is_laid_at_the_door_of_the_artifact_alone(
+    path: Path, ledger: Ledger, kind: str, verdict: str, damage: str
+) -> None:
     change(path, damage)
     report = ledger.verify()
     assert failing(report) == {verdict}
