@@ -58,7 +58,7 @@ class MemoryStore:
         parents: Sequence[str] = (),
     ) -> ArtifactMeta:
         check_words(kind, media_type, label)
-        now = self.clock()
+        now = self.now()
         expires_us = self.expiry(now, expires_at, ttl)
         self.prove(scope, parents)
         encoded = self.encode(data, media_type)
@@ -69,7 +69,7 @@ class MemoryStore:
             media_type=encoded.media_type,
             shape=encoded.shape,
             bytes=len(encoded.data),
-            digest=self.digest(encoded),
+            digest=self.digest(encoded.data),
             minted_us=now,
             expires_us=expires_us,
             label=label,
@@ -110,7 +110,21 @@ class MemoryStore:
         row = self.used(self.find(scope, ref))
         return None if row is None else self.pieces(row)
 
+    # --- what only a test does to it -----------------------------------------------------------------------------------------
+
+    def damage(self, scope: Scope, ref: str) -> None:
+        row = self.of(scope)[ref]
+        row.data = b"?" + row.data[1:]
+
+    def reopened(self) -> MemoryStore:
+        again = type(self)(self.clock, self.retention)
+        again.rows, again.acts = self.rows, self.acts
+        return again
+
     # --- the steps ---------------------------------------------------------------------------------------------------------
+
+    def now(self) -> int:
+        return self.clock()
 
     def key(self, scope: Scope) -> str:
         return scope.key
@@ -131,7 +145,7 @@ class MemoryStore:
         return row
 
     def verify(self, row: Row) -> None:
-        actual = digest_of(row.data)
+        actual = self.digest(row.data)
         if actual != row.meta.digest:
             row.damaged = True
             raise ArtifactIntegrity(row.meta.ref, row.meta.digest, actual)
@@ -143,8 +157,8 @@ class MemoryStore:
     def mint(self, encoded: Encoded) -> str:
         return mint_ref()
 
-    def digest(self, encoded: Encoded) -> str:
-        return encoded.digest
+    def digest(self, data: bytes) -> str:
+        return digest_of(data)
 
     def encode(self, data: Any, media_type: str | None) -> Encoded:
         return encode(data, media_type)
@@ -290,17 +304,51 @@ class DerivesRefs(MemoryStore):
         return "art_" + hashlib.sha256(encoded.data + b"%d" % next(self.acts)).hexdigest()[:22]
 
 
-class SharesARefAmongEqualBytes(MemoryStore):
+class MintsAShortRefForNothing(MemoryStore):
     def mint(self, encoded: Encoded) -> str:
-        return next((ref for rows in self.rows.values() for ref, row in rows.items() if row.data == encoded.data), mint_ref())
+        return mint_ref() if encoded.data else "art_empty"
 
 
-class DigestsTheMediaTypeToo(MemoryStore):
-    def digest(self, encoded: Encoded) -> str:
-        return digest_of(encoded.media_type.encode() + encoded.data)
+class ShoutsItsDigests(MemoryStore):
+    def digest(self, data: bytes) -> str:
+        return digest_of(data).upper()
 
-    def verify(self, row: Row) -> None:
-        super().verify(Row(replace(row.meta, digest=digest_of(row.data)), row.data, 0, 0) if b"?" != row.data[:1] else row)
+
+class DigestsWithoutOrder(MemoryStore):
+    def digest(self, data: bytes) -> str:
+        return digest_of(bytes(sorted(data)) if data.startswith((b"[", b"{")) else data)
+
+
+class RoundsItsClock(MemoryStore):
+    def now(self) -> int:
+        return self.clock() // 1_000_000 * 1_000_000
+
+
+class IgnoresTheMediaType(MemoryStore):
+    def encode(self, data: Any, media_type: str | None) -> Encoded:
+        return super().encode(data, None)
+
+
+class TrimsBytes(MemoryStore):
+    def decode(self, row: Row) -> Any:
+        return row.data.rstrip(b"\x00") if row.meta.shape == "bytes" else super().decode(row)
+
+
+class CutsLargePayloads(MemoryStore):
+    def encode(self, data: Any, media_type: str | None) -> Encoded:
+        return super().encode(data[: 2**20] if isinstance(data, bytes) else data, media_type)
+
+
+class SpreadsDamage(MemoryStore):
+    def damage(self, scope: Scope, ref: str) -> None:
+        digest = self.of(scope)[ref].meta.digest
+        for row in (row for rows in self.rows.values() for row in rows.values() if row.meta.digest == digest):
+            row.data = b"?" + row.data[1:]
+
+
+class ForgetsOnRestart(MemoryStore):
+    def reopened(self) -> MemoryStore:
+        return type(self)(self.clock, self.retention)
 
 
 class ChecksNoDigest(MemoryStore):
@@ -346,16 +394,17 @@ class ApproximatesJson(MemoryStore):
 class KeepsTheCallersObject(MemoryStore):
     def __init__(self, clock: Callable[[], int], retention: Retention | None = None) -> None:
         super().__init__(clock, retention)
-        self.given: dict[bytes, Any] = {}
+        self.given: dict[tuple[str, bytes], Any] = {}
 
     def encode(self, data: Any, media_type: str | None) -> Encoded:
         encoded = super().encode(data, media_type)
         if encoded.shape == "json":
-            self.given[encoded.data] = data
+            self.given["json", encoded.data] = data
         return encoded
 
     def decode(self, row: Row) -> Any:
-        return copy.deepcopy(self.given[row.data]) if row.data in self.given else super().decode(row)
+        key = row.meta.shape, row.data
+        return copy.deepcopy(self.given[key]) if key in self.given else super().decode(row)
 
 
 class HandsOutOneObject(MemoryStore):
@@ -389,7 +438,21 @@ class LivesAtItsExpiry(MemoryStore):
 
 class ListsTheExpired(MemoryStore):
     def listed(self, scope: Scope, kind: str | None) -> list[Row]:
-        return sorted((row for row in self.of(scope).values() if kind in (None, row.meta.kind) and not row.damaged), key=lambda row: -row.minted)
+        return sorted(
+            (row for row in self.of(scope).values() if kind in (None, row.meta.kind) and not row.damaged), key=lambda row: -row.minted
+        )
+
+
+class IgnoresTheTimeZone(MemoryStore):
+    def instant(self, now: int, expires_at: datetime) -> int:
+        super().instant(now, expires_at)
+        return (expires_at.replace(tzinfo=UTC) - EPOCH) // MICROSECOND
+
+
+class CutsTtlsToSeconds(MemoryStore):
+    def stated(self, now: int, expires_at: datetime | None, ttl: timedelta | None) -> int | None:
+        stated = super().stated(now, expires_at, ttl)
+        return stated if ttl is None or stated is None else stated // 1_000_000 * 1_000_000
 
 
 class TakesNaiveExpiries(MemoryStore):
@@ -419,6 +482,11 @@ class ProvesNoParents(MemoryStore):
 
     def lineage(self, parents: Sequence[str]) -> tuple[Parent, ...] | None:
         return tuple(Parent.model_construct(ref=ref, how="declared") for ref in parents) or None
+
+
+class NamesAParentOnce(MemoryStore):
+    def lineage(self, parents: Sequence[str]) -> tuple[Parent, ...] | None:
+        return super().lineage(list(dict.fromkeys(parents)))
 
 
 class NamesTheFirstUnknownParent(MemoryStore):
@@ -496,6 +564,22 @@ class AlwaysHasAnotherPage(MemoryStore):
         return replace(page, cursor=make_cursor(scope, kind, self.of(scope)[page.artifacts[-1].ref].minted) if full else page.cursor)
 
 
+class PagesAreLonger(MemoryStore):
+    def list(self, scope: Scope, *, kind: str | None = None, limit: int = 100, cursor: str | None = None) -> Page:
+        return super().list(scope, kind=kind, limit=limit, cursor=cursor)
+
+
+class TakesAnyLimit(MemoryStore):
+    def check_limit(self, limit: object) -> None:
+        pass
+
+
+class ListsNoParents(MemoryStore):
+    def list(self, scope: Scope, *, kind: str | None = None, limit: int = DEFAULT_LIMIT, cursor: str | None = None) -> Page:
+        page = super().list(scope, kind=kind, limit=limit, cursor=cursor)
+        return replace(page, artifacts=tuple(replace(meta, parents=None) for meta in page.artifacts))
+
+
 class MatchesKindsByTheirStart(MemoryStore):
     def is_kind(self, kind: str, wanted: str) -> bool:
         return kind.startswith(wanted)
@@ -523,10 +607,14 @@ class EvictsTheOldest(MemoryStore):
 class ListingIsAUse(MemoryStore):
     def list(self, scope: Scope, *, kind: str | None = None, limit: int = DEFAULT_LIMIT, cursor: str | None = None) -> Page:
         page = super().list(scope, kind=kind, limit=limit, cursor=cursor)
-        for meta in reversed(page.artifacts):
-            if kind is not None:
-                self.of(scope)[meta.ref].used = next(self.acts) if meta.ref == min(self.of(scope)) else 0
+        for meta in page.artifacts if kind is not None else ():
+            self.used(self.of(scope)[meta.ref])
         return page
+
+
+class CountsNoIncomingBytes(MemoryStore):
+    def fits(self, staying: dict[str, Row], incoming: int) -> bool:
+        return super().fits(staying, 0)
 
 
 class EvictsBeforeItRefuses(MemoryStore):
@@ -540,9 +628,12 @@ class EvictsBeforeItRefuses(MemoryStore):
 
 
 class LetsTheExpiredHoldRoom(MemoryStore):
-    def fits(self, staying: dict[str, Row], incoming: int) -> bool:
-        expired = sum(1 for rows in self.rows.values() for row in rows.values() if self.dead(row.meta))
-        return self.retention.max_count is None or len(staying) + expired + 1 <= self.retention.max_count
+    def make_room(self, scope: Scope, incoming: int, parents: Sequence[str]) -> None:
+        alive, self.dead = self.dead, lambda meta: False  # type: ignore[method-assign]
+        try:
+            super().make_room(scope, incoming, parents)
+        finally:
+            self.dead = alive  # type: ignore[method-assign]
 
 
 class StreamsOneWay(MemoryStore):
@@ -552,3 +643,9 @@ class StreamsOneWay(MemoryStore):
 class StreamsUnverified(MemoryStore):
     def pieces(self, row: Row) -> Iterator[bytes]:
         yield row.data
+
+
+class StreamsTheExpired(MemoryStore):
+    def get_stream(self, scope: Scope, ref: str) -> Iterable[bytes] | None:
+        row = self.of(scope).get(ref)
+        return None if row is None else self.pieces(row)

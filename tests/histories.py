@@ -27,11 +27,14 @@ from refledger_schema.events import (
     AnswerJudged,
     ArtifactGone,
     ArtifactMinted,
+    ArtifactPresented,
     ArtifactRead,
     ArtifactRefused,
     CallEnded,
     CallStarted,
     ContextComposed,
+    CoverageDeclared,
+    DeclarationRefused,
     DispatchRefused,
     DispatchResolved,
     Event,
@@ -68,7 +71,6 @@ ANSWERS = ("ans-1", "ans-2", "ans-3")
 INDEXES = (1, 2, 10)
 
 T = TypeVar("T")
-E = TypeVar("E", bound=Event)
 
 
 @dataclass(frozen=True)
@@ -110,16 +112,6 @@ class History:
         printer.text(repr(self))
 
 
-@st.composite
-def refusals_and_what_followed(draw: st.DrawFn) -> History:
-    """A history of hardly more than refusals and further tries, all in the answer's window, with much of what was spoken erased."""
-    drafts = [draft for episode in draw(st.lists(TRIED_AGAIN, min_size=1, max_size=4)) for draft in episode]
-    drafts.append(draw(in_run).of(ContextComposed(calls=CALLS)))
-    drafts += draw(ANSWERS_GIVEN)
-    marks = draw(st.sets(st.integers(0, len(drafts) - 1), max_size=6))
-    return History(tuple(drafts), frozenset(marks))
-
-
 def erase(rows: Sequence[Row], indexes: Collection[int]) -> list[Row]:
     """The rows after the texts and salts of some of them were erased; an index past the end says nothing."""
     return [erased(row) if index in indexes else row for index, row in enumerate(rows)]
@@ -129,14 +121,24 @@ def erase(rows: Sequence[Row], indexes: Collection[int]) -> list[Row]:
 def histories(draw: st.DrawFn) -> History:
     """A history with one answer at least, and with some life after it."""
     minting = st.lists(st.builds(_single, in_call, minted), max_size=8)
-    some = st.lists(EPISODES, max_size=8)
+    some = st.lists(episodes, max_size=8)
     # Some lists in a row are as many episodes as one long list seldom gives, and shrink as well.
     before = draw(st.tuples(st.lists(st.builds(_single, in_run, imports), max_size=1), minting, minting, some, some, some))
-    answer = draw(ANSWERS_GIVEN | ACTS)
-    after = draw(st.tuples(st.lists(st.builds(_single, in_scope, gone), max_size=5), st.lists(EPISODES, max_size=3)))
+    answer = draw(answers_given | acts)
+    after = draw(st.tuples(st.lists(st.builds(_single, in_scope, gone), max_size=5), st.lists(episodes, max_size=3)))
     drafts = [draft for episode in [*chain(*before), answer, *chain(*after)] for draft in episode]
     marks = draw(st.sets(st.integers(0, 40), max_size=6))
     return History(tuple(drafts), frozenset(mark for mark in marks if mark < len(drafts)))
+
+
+@st.composite
+def refusals_and_what_followed(draw: st.DrawFn) -> History:
+    """A history of hardly more than refusals and further tries, all in the answer's window, with much of what was spoken erased."""
+    drafts = [draft for episode in draw(st.lists(tries, min_size=1, max_size=4)) for draft in episode]
+    drafts.append(draw(in_run).of(ContextComposed(calls=CALLS)))
+    drafts += draw(answers_given)
+    marks = draw(st.sets(st.integers(0, len(drafts) - 1), max_size=6))
+    return History(tuple(drafts), frozenset(marks))
 
 
 # --- Small things ----------------------------------------------------------------------------------------------------------
@@ -147,7 +149,7 @@ def _maybe(strategy: SearchStrategy[T]) -> SearchStrategy[T | None]:
 
 
 def _some(strategy: SearchStrategy[T], most: int) -> SearchStrategy[tuple[T, ...] | None]:
-    """Nothing, or a few: a field that is absent, and seldom empty."""
+    """A field that is absent, empty, or holds a few."""
     return _maybe(st.lists(strategy, max_size=most).map(tuple))
 
 
@@ -211,9 +213,10 @@ minted = st.builds(
     label=_maybe(st.just("Q3")),
     parents=_some(st.builds(Parent, ref=refs, how=st.sampled_from(["declared", "call"])), 3).map(lambda some: some or None),
 )
-reads = st.builds(ArtifactRead, ref=refs, via=st.sampled_from(("head", *get_args(Via))), door=st.just("call"), verified=st.booleans())
+reads = st.builds(
+    ArtifactRead, ref=refs, via=st.sampled_from(("head", *get_args(Via))), door=st.just("call"), verified=st.booleans()
+) | st.builds(ArtifactPresented, ref=refs, door=st.just("call"))
 gone = st.builds(ArtifactGone, ref=refs, cause=st.sampled_from((*get_args(GoneCause), "erased")), why=_maybe(st.just("asked to")))
-damaged = st.builds(ArtifactRefused, op=st.just("get"), reason=st.just("digest-mismatch"), cause=st.just("corrupt"), ref=refs)
 windows = st.builds(ContextComposed, messages=_some(indexes, 2), calls=_some(calls, 2), refs=_some(refs, 2), dropped=_some(calls, 1))
 answers = st.builds(
     AnswerGiven,
@@ -226,6 +229,13 @@ answers = st.builds(
 )
 verdicts = st.builds(
     AnswerJudged, answer_id=st.sampled_from(ANSWERS), verdict=st.sampled_from(get_args(Verdict)), note=_maybe(st.just("twice"))
+)
+# Events of which a backtrack says nothing.
+asides = st.one_of(
+    st.builds(ArtifactRefused, op=st.just("get"), reason=st.just("digest-mismatch"), cause=st.just("corrupt"), ref=refs),
+    st.builds(ArtifactPresented, ref=refs, door=st.just("call")),
+    st.builds(CoverageDeclared, kind=st.just("absent"), looked_for=st.just("rows")),
+    st.builds(DeclarationRefused, helper=st.just("coverage"), key=st.just("chekced")),
 )
 imports = st.builds(ImportNoted, format=st.sampled_from(["otel", "chat"]), source=digests)
 
@@ -299,7 +309,7 @@ def _refused(tool: str, judgements: dict[str, Judgement], at_least: Judgement, o
         sentence=DIGESTS[0],
         spoken={name: spoke.text for name, (_, spoke, _) in sorted(judgements.items()) if spoke is not None and spoke.text is not None}
         or None,
-        labels={ref: "Q3" for refs in offered.values() for ref in refs} or None,
+        labels={ref: "Q3" for shown in offered.values() for ref in shown} or None,
     )
 
 
@@ -358,31 +368,30 @@ def _obeying(refused: Episode) -> Event:
     return _resolved(refusal.tool, spoken) if spoken else refusal
 
 
-WITHIN_A_CALL: SearchStrategy[Event] = st.one_of(resolutions, refusals, reads, reads, minted)
-WHOLE_CALLS = st.builds(_whole_call, in_call, call_started, st.lists(WITHIN_A_CALL, max_size=3), call_ended)
-REFUSED_CALLS = st.builds(_whole_call, in_call, call_started, refusals.map(lambda refusal: [refusal]), call_ended)
-DISPATCHED_CALLS = st.builds(_whole_call, in_call, call_started, (resolutions | refusals).map(lambda dispatched: [dispatched]), call_ended)
-ANSWERS_GIVEN = st.builds(_single, in_run | in_run | in_call, answers)
-TRIED_AGAIN = st.builds(_tried_again, REFUSED_CALLS, DISPATCHED_CALLS, st.sampled_from([False, False, True]))
-WINDOWS = st.builds(_single, in_run, windows)
+within_a_call: SearchStrategy[Event] = st.one_of(resolutions, refusals, reads, reads, minted, asides)
+whole_calls = st.builds(_whole_call, in_call, call_started, st.lists(within_a_call, max_size=3), call_ended)
+refused_calls = st.builds(_whole_call, in_call, call_started, refusals.map(lambda refusal: [refusal]), call_ended)
+dispatched_calls = st.builds(_whole_call, in_call, call_started, (resolutions | refusals).map(lambda dispatched: [dispatched]), call_ended)
+answers_given = st.builds(_single, in_run | in_run | in_call, answers)
+tries = st.builds(_tried_again, refused_calls, dispatched_calls, st.sampled_from([False, False, True]))
 # A call that is the answer.
-ACTS = st.builds(_whole_call, in_call, call_started, st.lists(WITHIN_A_CALL, max_size=4), answers)
-EPISODES: SearchStrategy[Episode] = st.one_of(
-    WHOLE_CALLS,
-    WHOLE_CALLS,
-    WHOLE_CALLS,
-    TRIED_AGAIN,
-    TRIED_AGAIN,
-    st.builds(_at_once, DISPATCHED_CALLS, DISPATCHED_CALLS),
-    st.builds(_single, in_call, st.one_of(call_started, call_ended, WITHIN_A_CALL)),
+acts = st.builds(_whole_call, in_call, call_started, st.lists(within_a_call, max_size=4), answers)
+episodes: SearchStrategy[Episode] = st.one_of(
+    whole_calls,
+    whole_calls,
+    whole_calls,
+    tries,
+    tries,
+    st.builds(_at_once, dispatched_calls, dispatched_calls),
+    st.builds(_single, in_call, st.one_of(call_started, call_ended, within_a_call)),
     st.builds(_single, anywhere, minted),
     st.builds(_single, anywhere, gone),
-    WINDOWS,
+    st.builds(_single, in_run, windows),
     st.builds(_single, in_run, st.one_of(messages, imports, run_started, run_ended)),
-    st.builds(_single, anywhere, st.one_of(damaged, reads, verdicts)),
+    st.builds(_single, anywhere, st.one_of(asides, reads, verdicts)),
     st.builds(_single, anywhere, gaps),
     st.builds(_single, st.just(Place()), log_opened | gaps),
-    ANSWERS_GIVEN,
+    answers_given,
 )
 
 

@@ -19,6 +19,7 @@ from refledger_schema.events import (
     AnswerJudged,
     ArtifactGone,
     ArtifactMinted,
+    ArtifactPresented,
     ArtifactRead,
     CallEnded,
     CallStarted,
@@ -152,19 +153,20 @@ class AttachedRefusal(NamedTuple):
 
 
 def backtrack(log: Iterable[Recorded], answer_id: str) -> Backtrack:
-    """What shaped the answer, by the events of `log`; the answer must be among them."""
-    return _Walk(log, answer_id).backtrack()
+    """What shaped the answer, by the events of `log`."""
+    in_order = sorted(log, key=lambda event: event.position)
+    answers = [pair for pair in _of(AnswerGiven, in_order) if pair[1].answer_id == answer_id]
+    return _Walk(in_order, *answers[0]).backtrack() if answers else Backtrack([], [])
 
 
 class _Walk:
     """One backtrack: what may be read for it, and the steps of the page over that."""
 
-    def __init__(self, log: Iterable[Recorded], answer_id: str) -> None:
-        in_order = sorted(log, key=lambda event: event.position)
-        self.answer, self.given = next(pair for pair in _of(AnswerGiven, in_order) if pair[1].answer_id == answer_id)
-        self.scope = [event for event in in_order if event.scope == self.answer.scope]
+    def __init__(self, log: Sequence[Recorded], answer: Recorded, given: AnswerGiven) -> None:
+        self.answer, self.given = answer, given
+        self.scope = [event for event in log if event.scope == answer.scope]
         """All events of the answer's scope: only for verdicts, what is gone, and what followed a refusal."""
-        self.past = [event for event in self.scope if event.position <= self.answer.position]
+        self.past = [event for event in self.scope if event.position <= answer.position]
         """What else is read."""
 
     def backtrack(self) -> Backtrack:
@@ -326,6 +328,8 @@ class _Walk:
                         yield Edge(Artifact(argument.ref), _delivered(argument.verified), argument.argument)
                 case ArtifactRead(ref=ref, via=via, verified=verified):
                     yield Edge(Artifact(ref), "described" if via == "head" else _delivered(verified))
+                case ArtifactPresented(ref=ref):
+                    yield Edge(Artifact(ref), "described")
                 case CallStarted(matches=matches):
                     yield from _matched(event, matches)
 

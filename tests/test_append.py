@@ -27,7 +27,7 @@ from refledger_store.payloads import INLINE
 from refledger_store.projections import Projection
 from refledger_store.retention import Retention
 from refledger_store.sessions import Sessions
-from tests.ledgers import ELSEWHERE, NOON, SCOPE, SECOND, Clock, ask, contents, new_log, run_python, start_python, types
+from tests.ledgers import ELSEWHERE, NOON, SCOPE, SECOND, Clock, ask, change, contents, new_log, run_python, start_python, types
 
 UNKNOWN = "art_" + "0" * 22
 SOON = timedelta(seconds=5)
@@ -595,6 +595,13 @@ def test_nothing_is_told_of_a_run_that_somebody_ended_for_the_dead(path: Path) -
         ledger.run(SCOPE, run_id="r1").end()
         kill()
     assert put_by_another(path) == []
+
+
+def test_nothing_is_told_of_an_ended_run_whose_holder_was_never_let_go(path: Path, ledger: Ledger) -> None:
+    ledger.run(SCOPE, run_id="r1").end()
+    change(path, "INSERT INTO run_holders VALUES ('r1', 'somebody dead'), ('never started', 'somebody dead')")
+    assert put_by_another(path) == []
+    assert ask(path, "SELECT * FROM run_holders") == []
 
 
 @pytest.mark.parametrize("closes", [True, False], ids=["and left it", "and holds it still"])

@@ -307,3 +307,8 @@ def test_what_was_spoken_after_a_refusal_is_erased() -> None:
         unfinished_calls=1,
         uninstrumented_calls=1,
     )
+
+
+def test_of_an_answer_that_stands_nowhere_neither_says_anything() -> None:
+    log = make_log([at(CallStarted(tool="sum", step=1), "t1")])
+    assert by_the_page(log, "ans-1") == by_the_macros(table_of(log, "log-a"), "ans-1") == Found([], [])

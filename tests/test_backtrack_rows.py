@@ -430,11 +430,14 @@ class EveryScope(MadeLog):
 
 
 def test_nothing_after_the_answer_changes_what_shaped_it() -> None:
-    before = [minted(A), started("c1"), read("c1", A), answer(A, call="c1")]
+    window = at(ContextComposed(calls=("c2",), refs=(B,), messages=(1,)))
+    before = [minted(A), started("c1"), refused("c1"), read("c1", A), window, answer(A, call="c1", content=OTHER_DIGEST)]
     after = [
         minted(B, "c1"),
-        resolved("c1", refs={"data": B}),
-        ended("c1"),
+        minted(C, digest=OTHER_DIGEST),
+        at(ContextComposed(refs=(D,))),
+        read("c1", E),
+        ended("c1", result=OTHER_DIGEST),
         started("c1", "late", matches=[Match(source="call", id="c2")]),
         started("c2"),
         ended("c2"),

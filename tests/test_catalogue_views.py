@@ -31,6 +31,9 @@ from refledger_schema.events import (
     CallEnded,
     CallStarted,
     ContextComposed,
+    CoverageDeclared,
+    CoverageItem,
+    DeclarationRefused,
     DispatchRefused,
     DispatchResolved,
     ImportNoted,
@@ -191,6 +194,16 @@ DRAFTS = [
         run=None,
     ),
     here(ArtifactPresented(ref=A, door="run", shown_as="chart"), run=None),
+    here(
+        CoverageDeclared(
+            kind="coverage",
+            checked=(CoverageItem(what="EU"),),
+            cannot_cover=(CoverageItem(what="US", why="no access"),),
+        ),
+        "c2",
+        2,
+    ),
+    here(DeclarationRefused(helper="coverage", at="coverage", key="notChecked", meant="not_checked", known=("checked", "not_checked")), "c2"),
 ]
 ERASED_AT = (15, 20, 26)
 
@@ -254,7 +267,7 @@ def test_runs(catalogue: duckdb.DuckDBPyConnection) -> None:
     who = ("analyst", "m-1", "r0", "c0", {"trace": "t", "zone": "é"})
     scope = (KEY, "_", "100%", "c/1")
     assert rows(catalogue, "FROM runs") == [
-        ("log-a", *scope, "r1", *who, "failed", "ValueError", "otel", 2, 2, 24, 3, *stamp(3), 20, *stamp(20), False)
+        ("log-a", *scope, "r1", *who, "failed", "ValueError", "otel", 2, 2, 28, 3, *stamp(3), 20, *stamp(20), False)
     ]
 
 
@@ -291,7 +304,7 @@ def test_calls(catalogue: duckdb.DuckDBPyConnection) -> None:
     asked_twice = ("sum", 2, 2, None, 2, "error", TWO, None, None, None, None, "ValueError")
     assert rows(catalogue, "FROM calls ORDER BY started") == [
         ("log-a", KEY, "r1", "c1", *asked, 5, 7, 5, *stamp(5), 7, *stamp(7), False),
-        ("log-a", KEY, "r1", "c2", *asked_twice, 8, 24, 8, *stamp(8), 15, *stamp(15), True),
+        ("log-a", KEY, "r1", "c2", *asked_twice, 8, 28, 8, *stamp(8), 15, *stamp(15), True),
     ]
 
 
@@ -421,6 +434,7 @@ def test_links(catalogue: duckdb.DuckDBPyConnection) -> None:
         ("log-a", KEY, 14, "artifact", "", B, "artifact", "", A, None, "declared"),
         ("log-a", KEY, 14, "artifact", "", B, "artifact", "", C, None, "declared"),
         ("log-a", KEY, 14, "artifact", "", B, "call", "r1", "c2", None, "declared"),
+        ("log-a", KEY, 24, "call", "r1", "c2", "artifact", "", B, None, "described"),
     ]
 
 
@@ -428,6 +442,20 @@ def test_presentations(catalogue: duckdb.DuckDBPyConnection) -> None:
     assert rows(catalogue, "FROM presentations ORDER BY position") == [
         ("log-a", 24, *stamp(24), KEY, "r1", "c2", B, "head", "call", "table", {"kind": "model", "bytes": "0"}, False),
         ("log-a", 26, *stamp(26), KEY, None, None, A, "head", "run", None, None, True),
+    ]
+
+
+def test_coverage(catalogue: duckdb.DuckDBPyConnection) -> None:
+    checked, not_covered = [{"what": "EU", "why": None}], [{"what": "US", "why": "no access"}]
+    assert rows(catalogue, "FROM coverage ORDER BY position") == [
+        ("log-a", 27, *stamp(27), KEY, "r1", "c2", 2, "coverage", checked, None, not_covered, None, False)
+    ]
+
+
+def test_declaration_refusals(catalogue: duckdb.DuckDBPyConnection) -> None:
+    known = ["checked", "not_checked"]
+    assert rows(catalogue, "FROM declaration_refusals ORDER BY position") == [
+        ("log-a", 28, *stamp(28), KEY, "r1", "c2", "coverage", "coverage", "notChecked", "not_checked", known, False)
     ]
 
 
@@ -602,7 +630,7 @@ def test_every_view_names_its_log_and_its_scope_and_no_number_is_wider_than_64_b
     views = [described for described in schema_of(catalogue) if described.sort == "view"]
     assert [view.name for view in views if view.columns[0] != ("log_id", "VARCHAR") or ("scope", "VARCHAR") not in view.columns] == []
     allowed = {"VARCHAR", "BIGINT", "INTEGER", "BOOLEAN", "JSON", "TIMESTAMP WITH TIME ZONE", "VARCHAR[]", "BIGINT[]"}
-    allowed |= {"MAP(VARCHAR, VARCHAR)", 'STRUCT("ref" VARCHAR, bytes BIGINT)[]', 'STRUCT("ref" VARCHAR, how VARCHAR)[]'}
+    allowed |= {"MAP(VARCHAR, VARCHAR)", 'STRUCT("ref" VARCHAR, bytes BIGINT)[]', 'STRUCT("ref" VARCHAR, how VARCHAR)[]', "STRUCT(what VARCHAR, why VARCHAR)[]"}
     assert {data_type for view in views for _, data_type in view.columns} <= allowed
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -51,6 +52,17 @@ def test_the_fresh_dataset_was_live_and_offered_and_the_answer_does_not_rest_on_
     ref, digest = refs_by_label(ledger)[f"sales until {FRESH}"]
     assert [row.note for row in walked.offered if (row.node_id, row.grade) == (ref, "offered")] == [f"dataset/rows {digest} live"]
     assert [row for row in walked.cone if row.node_id == ref] == []
+
+
+def test_the_command_line_says_which_of_the_offered_the_answer_rests_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "demo.db"
+    with Ledger.open(path) as ledger:
+        play(ledger)
+        stale, fresh = (refs_by_label(ledger)[f"sales until {day}"] for day in (STALE, FRESH))
+    assert main(["backtrack", "latest", "--json", "--log", str(path)]) == 0
+    (refusal,) = json.loads(capsys.readouterr().out)["refusals"]
+    offers = [(offer["ref"], offer["digest"], offer["state"], offer["in_cone"]) for offer in refusal["offers"]]
+    assert offers == [(*fresh, "live", False), (*stale, "live", True)]
 
 
 def test_the_model_passed_the_report_and_read_the_sentence_that_the_log_holds(ledger: Ledger) -> None:

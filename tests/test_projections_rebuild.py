@@ -15,6 +15,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, get_args
 
+import pytest
 import sqlalchemy as sa
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -22,8 +23,8 @@ from hypothesis import strategies as st
 from refledger import Ledger
 from refledger.call import Call
 from refledger.run import Run
-from refledger_schema.envelope import Row, event_of
-from refledger_schema.errors import ArtifactIntegrity, InvalidArtifact, RunRefused
+from refledger_schema.envelope import Draft, Row, event_of
+from refledger_schema.errors import ArtifactIntegrity, InvalidArtifact, LogCorrupt, RunRefused
 from refledger_schema.events import (
     MAX_OFFERED,
     ArtifactGone,
@@ -37,8 +38,9 @@ from refledger_schema.events import (
     Verdict,
 )
 from refledger_schema.merkle import Frontier
+from refledger_schema.scopes import Scope
 from refledger_schema.tables import PROJECTIONS, Table
-from refledger_store.append import Head, move_head
+from refledger_store.append import Decision, Head, move_head
 from refledger_store.projections import Projection
 from refledger_store.reads import Reads
 from refledger_store.rebuild import rebuild
@@ -47,7 +49,7 @@ from tests.ledgers import ELSEWHERE, SCOPE, Clock, Rows, ask, change, database, 
 
 SCOPES = (SCOPE, ELSEWHERE)
 KINDS = ("dataset/rows", "report", "text")
-PAYLOADS = ("", "small", "small too", "x" * 30, [1, 2, 3], {"total": 3})
+PAYLOADS = ("", "small", "small too", "x" * 30, "y" * 25, [1, 2, 3], {"total": 3})
 Tables = dict[str, Rows]
 
 
@@ -70,7 +72,8 @@ class World:
     path: Path
     retention: Retention | None
     clock: Clock = field(default_factory=Clock)
-    refs: list[str] = field(default_factory=lambda: ["art_" + "0" * 22])
+    minted: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
+    kinds: dict[str, str] = field(default_factory=dict)
     answers: list[str] = field(default_factory=list)
     copies: dict[int, Tables] = field(default_factory=dict)
 
@@ -79,8 +82,10 @@ class World:
         self.runs: list[Run] = [self.ledger.run(scope) for scope in SCOPES]
         self.calls: list[Call | None] = [None, None]
 
-    def ref(self, number: int) -> str:
-        return self.refs[number % len(self.refs)]
+    def ref(self, here: int, number: int) -> str:
+        """A ref of this scope, 0 the newest, dead ones too; or, from `OWN` up, one that is not of this scope."""
+        mine, others = self.minted[here], [UNKNOWN, *self.minted[1 - here]]
+        return mine[-1 - number % len(mine)] if mine and number < OWN else others[number % len(others)]
 
     def copy(self) -> None:
         ((position,),) = ask(self.path, "SELECT position FROM head")
@@ -88,40 +93,43 @@ class World:
 
 
 Step = Callable[[World], object]
-in_either = st.sampled_from((0, 1))
-numbers = st.integers(0, 30)
+UNKNOWN = "art_" + "0" * 22
+OWN = 24
+in_either = st.sampled_from((0, 0, 0, 1))
+numbers = st.integers(0, 5) | st.integers(0, OWN + 3)
+own_numbers = st.integers(0, 3)
 
 
 def put(here: int, kind: str, payload: Any, ttl: int | None, parents: Sequence[int], in_call: bool) -> Step:
     def step(world: World) -> None:
         door = world.calls[here] if in_call else None
         span = None if ttl is None else timedelta(seconds=ttl)
-        named = [world.ref(number) for number in parents]
-        world.refs.append(
-            (door or world.runs[here]).put(payload, kind=kind, ttl=span, parents=named, label=f"{kind} {len(world.refs)}").ref
-        )
+        named = [world.ref(here, number) for number in parents]
+        meta = (door or world.runs[here]).put(payload, kind=kind, ttl=span, parents=named, label=f"{kind} {len(world.kinds)}")
+        world.minted[here].append(meta.ref)
+        world.kinds[meta.ref] = kind
 
     return step
 
 
-def resolve(here: int, wants: dict[str, str], args: dict[str, int | str]) -> Step:
+def resolve(here: int, arguments: dict[str, tuple[int | str | None, str | None]]) -> Step:
+    """Each argument: what is spoken (a text, or the number of a ref, or nothing), and the kind wanted, if not the ref's own."""
+
     def step(world: World) -> None:
-        spoken = {name: world.ref(value) if isinstance(value, int) else value for name, value in args.items()}
-        if world.calls[here] is None:
-            world.calls[here] = world.runs[here].call("tool", args=spoken).__enter__()
-        call = world.calls[here]
-        assert call is not None
-        call.resolve(wants, args=spoken)
+        args = {name: world.ref(here, said) if isinstance(said, int) else said for name, (said, _) in arguments.items() if said is not None}
+        newest = world.kinds.get(world.ref(here, 0), "text")
+        wants = {name: kind or world.kinds.get(args.get(name, ""), newest) for name, (_, kind) in arguments.items()}
+        call = world.calls[here] = world.calls[here] or world.runs[here].call("tool", args=args).__enter__()
+        call.resolve(wants, args=args)
 
     return step
 
 
 def end_call(here: int) -> Step:
     def step(world: World) -> None:
-        call = world.calls[here]
+        call, world.calls[here] = world.calls[here], None
         if call is not None:
             call.__exit__(None, None, None)
-            world.calls[here] = None
 
     return step
 
@@ -137,7 +145,8 @@ def end_run(here: int) -> Step:
 
 def answer(here: int, cites: Sequence[int]) -> Step:
     def step(world: World) -> None:
-        world.answers.append(world.runs[here].answer("so it is", cites=[world.ref(number) for number in cites]).answer_id)
+        cited = [world.ref(here, number) for number in cites]
+        world.answers.append(world.runs[here].answer("so it is", cites=cited).answer_id)
 
     return step
 
@@ -150,13 +159,16 @@ def judge(number: int, verdict: Verdict) -> Step:
     return step
 
 
-def corrupt(number: int) -> Step:
+def ruin(here: int, number: int, and_read: bool) -> Step:
     def step(world: World) -> None:
+        ref = world.ref(here, number)
         with database(world.path) as connection:
             connection.execute(
                 "UPDATE payloads SET data = CAST('ruined' AS BLOB) WHERE (scope, digest) IN (SELECT scope, digest FROM artifacts WHERE ref = ?)",
-                (world.ref(number),),
+                (ref,),
             )
+        if and_read:
+            world.runs[here].get(ref)
 
     return step
 
@@ -171,60 +183,70 @@ def advance(seconds: int) -> Step:
     return lambda world: world.clock.advance(timedelta(seconds=seconds))
 
 
-ARGUMENTS = ("dataset", "other")
-spoken = numbers | st.sampled_from(["", "the sales", " art_" + "0" * 22])
+def asked(act: Callable[[Run, str], object]) -> st.SearchStrategy[Step]:
+    """One act of a run on a ref."""
+
+    def step(here: int, number: int) -> Step:
+        return lambda world: act(world.runs[here], world.ref(here, number))
+
+    return st.builds(step, in_either, numbers)
+
+
+kinds = st.sampled_from(KINDS)
+said = numbers | own_numbers | st.sampled_from((None, "", "the sales", f" {UNKNOWN}"))
 puts = st.builds(
     put,
     in_either,
-    st.sampled_from(KINDS),
+    kinds,
     st.sampled_from(PAYLOADS),
     st.sampled_from((None, None, 1, 5)),
-    st.lists(numbers, max_size=2),
+    st.just(()) | st.lists(own_numbers, max_size=2) | st.lists(numbers, max_size=2),
     st.booleans(),
 )
-simple_puts = st.builds(
-    put, in_either, st.sampled_from(KINDS), st.sampled_from(PAYLOADS), st.sampled_from((None, 5)), st.just(()), st.booleans()
-)
 resolves = st.builds(
-    resolve,
-    in_either,
-    st.dictionaries(st.sampled_from(ARGUMENTS), st.sampled_from(KINDS), min_size=1),
-    st.dictionaries(st.sampled_from(ARGUMENTS), spoken),
+    resolve, in_either, st.dictionaries(st.sampled_from(("dataset", "other")), st.tuples(said, st.none() | kinds), min_size=1)
 )
-reads = st.builds(lambda here, number: lambda world: world.runs[here].get(world.ref(number)), in_either, numbers)
-heads = st.builds(lambda here, number: lambda world: world.runs[here].head(world.ref(number)), in_either, numbers)
-deletes = st.builds(lambda here, number: lambda world: world.runs[here].delete(world.ref(number), why="old"), in_either, numbers)
-listings = st.builds(lambda here, kind: lambda world: world.runs[here].list(kind=kind), in_either, st.sampled_from((None, *KINDS)))
+listings = st.builds(lambda here, kind: lambda world: world.runs[here].list(kind=kind), in_either, st.none() | kinds)
 messages = st.builds(lambda here: lambda world: world.runs[here].message("user", "hello"), in_either)
+bare_gets = st.builds(lambda here, number: lambda world: world.ledger.store.get(SCOPES[here], world.ref(here, number)), in_either, numbers)
+bare_deletes = st.builds(
+    lambda here, number: lambda world: world.ledger.store.delete(SCOPES[here], world.ref(here, number)), in_either, numbers
+)
 bare_puts = st.builds(lambda here: lambda world: world.ledger.store.put(SCOPES[here], "bare", kind="text"), in_either)
 steps: st.SearchStrategy[Step] = st.one_of(
     puts,
-    simple_puts,
-    simple_puts,
+    puts,
+    puts,
     resolves,
     resolves,
-    reads,
-    reads,
-    heads,
-    deletes,
+    resolves,
+    asked(lambda run, ref: run.get(ref)),
+    asked(lambda run, ref: run.get(ref)),
+    asked(lambda run, ref: run.head(ref)),
+    asked(lambda run, ref: run.delete(ref, why="old")),
     listings,
     messages,
     bare_puts,
+    bare_gets,
+    bare_deletes,
     st.builds(end_call, in_either),
     st.builds(end_run, in_either),
-    st.builds(answer, in_either, st.lists(numbers.filter(bool), max_size=2)),
+    st.builds(answer, in_either, st.lists(own_numbers, max_size=2)),
     st.builds(judge, numbers, st.sampled_from(get_args(Verdict))),
-    st.builds(corrupt, numbers),
+    st.builds(ruin, in_either, own_numbers, st.booleans()),
     st.builds(advance, st.sampled_from((1, 1, 5, 60, -2))),
     st.just(lambda world: world.ledger.flush()),
     st.just(rebuild_now),
+)
+histories = st.tuples(st.lists(puts, min_size=2, max_size=6), st.lists(steps, min_size=5, max_size=25), st.lists(steps, max_size=25)).map(
+    lambda parts: [step for part in parts for step in part]
 )
 retentions = st.sampled_from(
     (
         None,
         None,
         Retention(max_count=3),
-        Retention(max_bytes=60),
+        Retention(max_bytes=40),
         Retention(ttl=timedelta(seconds=3)),
         Retention(timedelta(seconds=9), 90, 4),
     )
@@ -362,14 +384,15 @@ def assert_offered_as_modelled(event: DispatchRefused, row: Row, model: Model) -
 
 EVERYTHING = (
     put(0, "text", "small", None, [], False),
-    put(0, "text", "small", 5, [1], False),
-    resolve(0, {"dataset": "text"}, {"dataset": 1}),
-    put(0, "report", {"total": 3}, None, [2, 2], True),
-    corrupt(1),
-    resolve(0, {"dataset": "text", "other": "report"}, {"dataset": 2, "other": 1}),
+    put(0, "text", "small", 5, [0], False),
+    resolve(0, {"dataset": (1, "text")}),
+    put(0, "report", {"total": 3}, None, [1, 1], True),
+    ruin(0, 2, False),
+    resolve(0, {"dataset": (1, "text"), "other": (2, "report")}),
     end_call(0),
-    answer(0, [1, 3]),
+    answer(0, [0, 2]),
     judge(0, "wrong"),
+    ruin(0, 2, True),
     advance(5),
     end_run(0),
     rebuild_now,
@@ -377,10 +400,11 @@ EVERYTHING = (
 )
 
 
-@property_settings(120, 2_000)
-@given(history=st.lists(steps, min_size=5, max_size=45), retention=retentions)
+@property_settings(60, 2_000)
+@given(history=histories, retention=retentions)
 @example(history=list(EVERYTHING), retention=None)
 @example(history=[*EVERYTHING, *EVERYTHING], retention=Retention(max_count=2))
+@example(history=[*EVERYTHING, *EVERYTHING], retention=Retention(max_bytes=12))
 def test_replayed_projections_are_at_every_position_what_they_were_live(history: list[Step], retention: Retention | None) -> None:
     with tempfile.TemporaryDirectory() as folder, closing(empty_database()) as connection:
         path = new_log(Path(folder))
@@ -400,8 +424,8 @@ def test_replayed_projections_are_at_every_position_what_they_were_live(history:
         world.ledger.close()
 
 
-@property_settings(30, 500)
-@given(history=st.lists(steps, min_size=5, max_size=30), retention=retentions, data=st.data())
+@property_settings(15, 500)
+@given(history=histories, retention=retentions, data=st.data())
 def test_rebuild_gives_them_up_to_any_position_and_the_ledger_leaves_them_equal(
     history: list[Step], retention: Retention | None, data: st.DataObject
 ) -> None:
@@ -443,4 +467,49 @@ def test_rebuild_makes_what_was_ruined_anew_and_leaves_bytes_texts_and_holders_a
         ledger.rebuild()
         assert projections(path) == before
         run.put("the ledger works on", kind="text")
+        assert ledger.verify().ok
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM events WHERE position = 3", "UPDATE events SET body = 'ruined' WHERE position = 3"])
+def test_rebuild_stops_at_what_is_missing_or_unreadable_and_changes_nothing(tmp_path: Path, statement: str) -> None:
+    path = new_log(tmp_path)
+    with Ledger.open(path) as ledger:
+        run = ledger.run(SCOPE)
+        run.put("x", kind="text")
+        run.put("y", kind="text")
+        change(path, statement)
+        before = projections(path)
+        with pytest.raises(LogCorrupt) as corrupt:
+            ledger.rebuild()
+        assert corrupt.value.position == 3
+        assert projections(path) == before
+
+
+def test_an_event_that_comes_late_or_from_another_scope_changes_nothing(tmp_path: Path) -> None:
+    path = new_log(tmp_path)
+    with Ledger.open(path) as ledger:
+
+        def record(event: Event, scope: Scope) -> None:
+            ledger._store.append(lambda state: Decision(None, [Draft(event, scope)]))
+
+        def artifacts() -> tuple[Rows, Rows, Rows]:
+            question = "SELECT scope, live_count, live_bytes FROM scopes WHERE scope = ?"
+            return ask(path, "SELECT * FROM artifacts"), ask(path, "SELECT * FROM kind_counts"), ask(path, question, SCOPE.key)
+
+        gone, corrupt = (ledger.store.put(SCOPE, "x", kind="text").ref for _ in range(2))
+        record(ArtifactGone(ref=gone, cause="deleted"), SCOPE)
+        record(ArtifactRefused(op="get", reason="digest-mismatch", cause="corrupt", ref=corrupt), SCOPE)
+        counted = artifacts()
+        for ref in (gone, corrupt):
+            record(ArtifactGone(ref=ref, cause="deleted"), ELSEWHERE)
+            record(ArtifactRefused(op="get", reason="digest-mismatch", cause="corrupt", ref=ref), ELSEWHERE)
+            record(ArtifactRead(ref=ref, via="get", door="store", verified=True), ELSEWHERE)
+        record(ArtifactGone(ref=gone, cause="expired"), SCOPE)
+        record(ArtifactRead(ref=gone, via="get", door="store", verified=True), SCOPE)
+        record(ArtifactRefused(op="get", reason="digest-mismatch", cause="corrupt", ref=corrupt), SCOPE)
+        assert artifacts() == counted
+        record(ArtifactRefused(op="get", reason="digest-mismatch", cause="corrupt", ref=gone), SCOPE)
+        assert artifacts()[1:] == counted[1:], "it was counted off when it left"
+        record(ArtifactGone(ref=corrupt, cause="deleted"), SCOPE)
+        assert [artifacts()[1], artifacts()[2]] == [[(SCOPE.key, "text", 0)], [(SCOPE.key, 0, 0)]]
         assert ledger.verify().ok

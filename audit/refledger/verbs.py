@@ -110,9 +110,9 @@ class Verbs:
         before = replayed(state, scope, "put", wanted.idempotency)
         if before is not None:
             return Decision((_minted_at(state, before), False))
-        _prove_parents(state, scope.key, wanted.declared)
         if wanted.stated_us is not None and wanted.stated_us <= state.now_us:
             raise InvalidArtifact("expires_at", "expected an expiry in the future; it is past or now. Give a later one, or none.")
+        _prove_parents(state, scope.key, wanted.declared)
         ref = mint_ref()
         expires_us = expiry(self._store.configuration.retention, wanted.stated_us, state.now_us)
         leaving = self._room(state, wanted, ref)

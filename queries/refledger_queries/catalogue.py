@@ -43,6 +43,8 @@ OBJECTS = (
     "next_dispatches",
     "refusals",
     "verb_refusals",
+    "coverage",
+    "declaration_refusals",
     "contexts",
     "verdicts",
     "answers",

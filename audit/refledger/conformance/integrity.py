@@ -5,6 +5,7 @@ from __future__ import annotations
 from refledger.conformance.law import expect, expect_absent, expect_refused, expect_same, law, payload_of, refs_of, walk
 from refledger.conformance.subject import HOME, KIND, Subject, damage, reopened
 from refledger_schema.errors import ArtifactIntegrity
+from refledger_schema.scopes import Scope
 
 
 @law("A get verifies: damaged bytes raise `ArtifactIntegrity`, with ref and digest. The ticket stays readable.", needs=("corrupt",))
@@ -23,7 +24,7 @@ def gets_verify(subject: Subject) -> None:
 @law("Damage stays with the artifact it befell: others read as before, also in other scopes.", needs=("corrupt",))
 def damage_does_not_spread(subject: Subject) -> None:
     store = subject.fresh()
-    elsewhere = type(HOME)(conversation="elsewhere", tenant=HOME.tenant, principal=HOME.principal)
+    elsewhere = Scope(conversation="elsewhere", tenant=HOME.tenant, principal=HOME.principal)
     damaged, other = (store.put(HOME, text, kind=KIND).ref for text in ("damaged", "other"))
     twin = store.put(elsewhere, "damaged", kind=KIND).ref
     damage(subject, store, HOME, damaged)
@@ -50,10 +51,10 @@ def what_was_kept_outlives_the_handle(subject: Subject) -> None:
     store = subject.fresh()
     first = store.put(HOME, {"rows": [1, 2]}, kind=KIND, label="kept")
     gone = store.put(HOME, "gone", kind=KIND).ref
-    last = store.put(HOME, b"\x00" * 100_000, kind=KIND, parents=[first.ref])
+    last = store.put(HOME, b"x" * 100_000, kind=KIND, parents=[first.ref])
     store.delete(HOME, gone)
     again = reopened(subject, store)
     expect_same(again.list(HOME).artifacts, (last, first), "the listing after the store was opened anew")
     expect_same(payload_of(again, HOME, first.ref), {"rows": [1, 2]}, "a payload after the store was opened anew")
-    expect_same(payload_of(again, HOME, last.ref), b"\x00" * 100_000, "a payload after the store was opened anew")
+    expect_same(payload_of(again, HOME, last.ref), b"x" * 100_000, "a payload after the store was opened anew")
     expect_absent(again, HOME, gone, "what was deleted before the store was opened anew")

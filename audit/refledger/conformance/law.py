@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from refledger.conformance.subject import Need, Subject
 from refledger.contract import ArtifactMeta, ArtifactStore
 from refledger_schema.scopes import Scope
 
 _LONGEST_SHOWN = 120
+_MOST_PAGES = 100
+"""More than any law's listing has: a cursor that runs in a circle must not hold up the others."""
 _E = TypeVar("_E", bound=Exception)
 
 
@@ -88,13 +90,24 @@ def walk(
     """A whole listing, page by page, with something happening between the pages."""
     page = store.list(scope, kind=kind, limit=limit)
     found = list(page.artifacts)
+    pages = 1
     while page.cursor is not None:
+        pages += 1
+        expect(pages <= _MOST_PAGES, f"a listing that ends within {_MOST_PAGES} pages", "no end")
         expect(len(page.artifacts) == limit, f"a page of {limit} where another one follows", f"one of {len(page.artifacts)}")
         between()
         page = store.list(scope, kind=kind, limit=limit, cursor=page.cursor)
         expect(bool(page.artifacts), "no cursor to an empty page", "one")
         found += page.artifacts
     return found
+
+
+def tried(store: ArtifactStore, scope: Scope, data: Any, words: Mapping[str, Any]) -> str | None:
+    """Try a put that should be refused: None when it was, else the ref, whose being there is another law's to judge."""
+    try:
+        return store.put(scope, data, **words).ref
+    except Exception:
+        return None
 
 
 def refs_of(metas: Iterable[ArtifactMeta]) -> list[str]:

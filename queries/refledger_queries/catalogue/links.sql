@@ -65,6 +65,21 @@ readings AS (
         END AS grade
     FROM reads
 ),
+showings AS (
+    SELECT
+        log_id,
+        scope,
+        position,
+        'call' AS from_kind,
+        run_id AS from_run,
+        call_id AS from_id,
+        'artifact' AS to_kind,
+        '' AS to_run,
+        ref AS to_id,
+        CAST(NULL AS VARCHAR) AS argument,
+        'described' AS grade
+    FROM presentations
+),
 resemblances AS (
     SELECT
         log_id,
@@ -88,6 +103,8 @@ every AS (
     SELECT log_id, scope, position, from_kind, from_run, from_id, to_kind, to_run, to_id, argument, grade FROM deliveries
     UNION ALL
     SELECT log_id, scope, position, from_kind, from_run, from_id, to_kind, to_run, to_id, argument, grade FROM readings
+    UNION ALL
+    SELECT log_id, scope, position, from_kind, from_run, from_id, to_kind, to_run, to_id, argument, grade FROM showings
     UNION ALL
     SELECT log_id, scope, position, from_kind, from_run, from_id, to_kind, to_run, to_id, argument, grade FROM resemblances
 )
