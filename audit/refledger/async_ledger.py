@@ -24,16 +24,22 @@ from refledger_schema.scopes import Scope
 P = ParamSpec("P")
 T = TypeVar("T")
 S = TypeVar("S")
+S_co = TypeVar("S_co", covariant=True)
 WORKERS = 8
 """Threads of one ledger, unless told otherwise."""
 
 
-class _Threaded(Generic[S]):
+class _Threaded(Generic[S_co]):
     """An object of the synchronous ledger, and the threads that its acts run in."""
 
-    def __init__(self, sync: S, executor: Executor) -> None:
-        self.sync = sync
+    def __init__(self, sync: S_co, executor: Executor) -> None:
+        self._sync = sync
         self._executor = executor
+
+    @property
+    def sync(self) -> S_co:
+        """The object of the synchronous ledger."""
+        return self._sync
 
     async def _act(self, act: Callable[[], T]) -> T:
         return await finished(self._executor, act)
