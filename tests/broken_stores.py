@@ -34,6 +34,9 @@ class Row:
     damaged: bool = False
 
 
+Rows = list[Row]
+
+
 class MemoryStore:
     """A correct `ArtifactStore` with streams. Each step is a method, so that a broken one differs in one of them."""
 
@@ -223,7 +226,7 @@ class MemoryStore:
         if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
             raise InvalidArtifact("limit", "expected an int from 1.")
 
-    def listed(self, scope: Scope, kind: str | None) -> list[Row]:
+    def listed(self, scope: Scope, kind: str | None) -> Rows:
         live = [row for row in self.of(scope).values() if not self.dead(row.meta)]
         of_kind = [row for row in live if kind is None or (self.is_kind(row.meta.kind, kind) and not row.damaged)]
         return sorted(of_kind, key=lambda row: -row.minted)
@@ -234,11 +237,11 @@ class MemoryStore:
     def total(self, scope: Scope, kind: str | None) -> int | None:
         return None if kind is None else len(self.listed(scope, kind))
 
-    def behind(self, listed: list[Row], scope: Scope, kind: str | None, cursor: str) -> list[Row]:
+    def behind(self, listed: Rows, scope: Scope, kind: str | None, cursor: str) -> Rows:
         below = read_cursor(scope, kind, cursor)
         return [row for row in listed if row.minted < below]
 
-    def cursor(self, scope: Scope, kind: str | None, listed: list[Row], shown: list[Row]) -> str:
+    def cursor(self, scope: Scope, kind: str | None, listed: Rows, shown: Rows) -> str:
         return make_cursor(scope, kind, shown[-1].minted)
 
 
@@ -437,7 +440,7 @@ class LivesAtItsExpiry(MemoryStore):
 
 
 class ListsTheExpired(MemoryStore):
-    def listed(self, scope: Scope, kind: str | None) -> list[Row]:
+    def listed(self, scope: Scope, kind: str | None) -> Rows:
         return sorted(
             (row for row in self.of(scope).values() if kind in (None, row.meta.kind) and not row.damaged), key=lambda row: -row.minted
         )
@@ -528,29 +531,29 @@ class BlamesTheWrongField(MemoryStore):
 
 
 class ListsOldestFirst(MemoryStore):
-    def listed(self, scope: Scope, kind: str | None) -> list[Row]:
+    def listed(self, scope: Scope, kind: str | None) -> Rows:
         return super().listed(scope, kind)[::-1]
 
-    def behind(self, listed: list[Row], scope: Scope, kind: str | None, cursor: str) -> list[Row]:
+    def behind(self, listed: Rows, scope: Scope, kind: str | None, cursor: str) -> Rows:
         below = read_cursor(scope, kind, cursor)
         return [row for row in listed if row.minted > below]
 
 
 class ListsByTheClock(MemoryStore):
-    def listed(self, scope: Scope, kind: str | None) -> list[Row]:
+    def listed(self, scope: Scope, kind: str | None) -> Rows:
         return sorted(super().listed(scope, kind), key=lambda row: (-row.meta.minted_us, -row.minted))
 
 
 class PagesByOffset(MemoryStore):
-    def behind(self, listed: list[Row], scope: Scope, kind: str | None, cursor: str) -> list[Row]:
+    def behind(self, listed: Rows, scope: Scope, kind: str | None, cursor: str) -> Rows:
         return listed[read_cursor(scope, kind, cursor) :]
 
-    def cursor(self, scope: Scope, kind: str | None, listed: list[Row], shown: list[Row]) -> str:
+    def cursor(self, scope: Scope, kind: str | None, listed: Rows, shown: Rows) -> str:
         return make_cursor(scope, kind, listed.index(shown[-1]) + 1)
 
 
 class RestartsOnABadCursor(MemoryStore):
-    def behind(self, listed: list[Row], scope: Scope, kind: str | None, cursor: str) -> list[Row]:
+    def behind(self, listed: Rows, scope: Scope, kind: str | None, cursor: str) -> Rows:
         try:
             return super().behind(listed, scope, kind, cursor)
         except InvalidArtifact:

@@ -153,6 +153,17 @@ def test_the_module_runs_as_the_program_does() -> None:
     assert ran.stderr.startswith("refledger: expected a Refledger log;")
 
 
+def test_an_output_that_lacks_a_character_gets_another(log: Log) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "refledger", "artifacts", "--log", log.path],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr, "sha-256:49a64717?" in ran.stdout) == (0, "", True)
+
+
 def test_a_reader_who_leaves_is_no_error(log: Log) -> None:
     with Ledger.open(log.path) as ledger, ledger.run(ALICE, run_id="long") as run:
         for index in range(1_500):

@@ -237,6 +237,14 @@ def test_an_event_cannot_be_read(command: list[str], refused: Refuse, log: Path)
     assert (said.code, "`refledger verify`" in said.line, "restore the log from a backup" in said.line) == (1, True, True)
 
 
+def test_the_text_of_an_answer_was_forged(refused: Refuse, log: Path) -> None:
+    change(log, "UPDATE content SET data = CAST('all is well' AS BLOB)")
+    fold(log)
+    with left_as_it_is(log):
+        said = refused("backtrack", "ans-1", "--log", log)
+    assert (said.code, "it was changed" in said.line, "all is well" in said.line) == (1, True, False)
+
+
 # --- the request is wrong ------------------------------------------------------------------------------------------------------
 
 

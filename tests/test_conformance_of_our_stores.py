@@ -6,11 +6,13 @@ import contextlib
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from refledger import ArtifactStore, Ledger, Retention, Scope
-from refledger.conformance import LAWS, Law, Subject
+from refledger.conformance import LAWS, Law, Need, Subject
+from refledger.conformance.subject import lacks
 from refledger_store.store import PayloadHome
 from tests.ledgers import Clock, ask, change, new_log
 
@@ -78,3 +80,10 @@ def our_stores(folder: Path, payloads: PayloadHome) -> Iterator[OurStores]:
 def test_our_store_keeps_the_law(law: Law, payloads: PayloadHome, tmp_path: Path) -> None:
     with our_stores(tmp_path, payloads) as stores:
         law.check(stores.subject())
+
+
+@pytest.mark.parametrize("payloads", ["database", "folder"])
+def test_no_law_is_left_out_for_want_of_a_hook_or_a_member(payloads: PayloadHome, tmp_path: Path) -> None:
+    with our_stores(tmp_path, payloads) as stores:
+        subject = stores.subject()
+        assert {need: lacks(subject, need) for law in LAWS for need in law.needs} == dict.fromkeys(get_args(Need))

@@ -30,7 +30,6 @@ CATCHING = ("sink-throws-on-minted", "sink-throws-on-refusal")
 NO_STORE = {name for name, case in CASES.items() if case["door"] == "unconfigured"}
 
 
-
 def ticket(ref: str, created: int = START, **more: Any) -> Facts:
     return {"ref": ref, "kind": "k", "mediaType": "text/plain", "bytes": 1, "createdAt": created} | more
 
@@ -66,9 +65,7 @@ OUR_STEPS: dict[str, dict[int, Facts]] = {
         f"malformed-ref-{name}": {number: absent(op, spoken_length=length) for number, op in enumerate(("head", "get"))}
         for name, length in (("empty", 0), ("newline", 27), ("very-long", 300))
     },
-    **{
-        f"malformed-ref-{name}": {number: absent(op) for number, op in enumerate(("head", "get"))} for name in ("null", "number", "object")
-    },
+    **{f"malformed-ref-{name}": {number: absent(op) for number, op in enumerate(("head", "get"))} for name in ("null", "number", "object")},
     "deleted-then-read": {1: DELETED},
     "seen-by-raw-store": {0: minted("a"), 1: shown("a"), 3: DELETED},
     "read-expired-then-put-reports-nothing": {3: minted("b", START + 10, left("expired", "a", "ttl"))},

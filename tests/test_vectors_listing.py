@@ -45,14 +45,45 @@ OURS: dict[str, dict[int, Facts]] = {
     "cursor-from-another-scope": {3: refused("cursor")},
     **{
         f"limit-{limit}": {1: refused("limit")}
-        for limit in (
-            "null zero neg-zero half 1.5 nan inf minus-inf 1e9 2pow53 1e300 string-2 string-word string-empty true array "
-            "nan-walk zero-walk negative-walk"
-        ).split()
+        for limit in [
+            "null",
+            "zero",
+            "neg-zero",
+            "half",
+            "1.5",
+            "nan",
+            "inf",
+            "minus-inf",
+            "1e9",
+            "2pow53",
+            "1e300",
+            "string-2",
+            "string-word",
+            "string-empty",
+            "true",
+            "array",
+            "nan-walk",
+            "zero-walk",
+            "negative-walk",
+        ]
     },
     **{
         f"cursor-{cursor}": {1: refused("cursor")}
-        for cursor in "space word two fraction negative hex exponent nan end past-end huge true underscore".split()
+        for cursor in [
+            "space",
+            "word",
+            "two",
+            "fraction",
+            "negative",
+            "hex",
+            "exponent",
+            "nan",
+            "end",
+            "past-end",
+            "huge",
+            "true",
+            "underscore",
+        ]
     },
 }
 

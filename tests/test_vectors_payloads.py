@@ -5,7 +5,6 @@ The texts of JSON payloads, and what stands in for the values of another languag
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest

@@ -24,6 +24,7 @@ ALIASING: dict[str, Facts] = {case["id"]: case for case in VECTORS["aliasing"]}
 PARENTS: dict[str, str] = VECTORS["parents"]
 MINTED = padded("minted")
 
+
 def accepted(**meta: Any) -> Facts:
     return {"accepted": True, "meta": {"kind": "k", "mediaType": "text/plain", "bytes": 1, "createdAt": START} | meta, "ref_drawn": True}
 
@@ -45,12 +46,29 @@ FULL = {
 }
 OURS: dict[str, Facts] = {
     **dict.fromkeys(
-        (
-            "one-bad-digest two-bad-kind-digest two-bad-mediaType-digest two-bad-expiresAt-digest two-bad-digest-parents "
-            "two-bad-digest-payload two-bad-digest-oversized all-bad-from-kind all-bad-from-mediaType all-bad-from-expiresAt "
-            "all-bad-from-digest digest-upper digest-sha256 digest-empty digest-sha-512 digest-padded "
-            "caller-ref-ignored unknown-keys-ignored kind-undefined data-missing input-empty"
-        ).split(),
+        [
+            "one-bad-digest",
+            "two-bad-kind-digest",
+            "two-bad-mediaType-digest",
+            "two-bad-expiresAt-digest",
+            "two-bad-digest-parents",
+            "two-bad-digest-payload",
+            "two-bad-digest-oversized",
+            "all-bad-from-kind",
+            "all-bad-from-mediaType",
+            "all-bad-from-expiresAt",
+            "all-bad-from-digest",
+            "digest-upper",
+            "digest-sha256",
+            "digest-empty",
+            "digest-sha-512",
+            "digest-padded",
+            "caller-ref-ignored",
+            "unknown-keys-ignored",
+            "kind-undefined",
+            "data-missing",
+            "input-empty",
+        ],
         NO_SUCH_FIELD,
     ),
     **dict.fromkeys(["two-bad-expiresAt-payload", "two-bad-parents-payload", "all-bad-from-parents"], refused("payload")),
@@ -61,7 +79,16 @@ OURS: dict[str, Facts] = {
     "label-object": refused("label"),
     "label-nul": refused("label", ref_drawn=True),
     **dict.fromkeys(
-        "mediaType-undefined mediaType-null expiresAt-null label-empty label-null origin-empty origin-extra origin-null".split(),
+        [
+            "mediaType-undefined",
+            "mediaType-null",
+            "expiresAt-null",
+            "label-empty",
+            "label-null",
+            "origin-empty",
+            "origin-extra",
+            "origin-null",
+        ],
         accepted(),
     ),
     "full": accepted(**FULL),

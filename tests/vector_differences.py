@@ -329,7 +329,12 @@ DIFFERENCES: dict[tuple[str, str], tuple[str, str]] = {
     **_each(RETENTION, "leaf bytes", "an expiry fits an event, so a ttl is at most 100 years", "ttl-overflow-precision"),
     **_each(RETENTION, HOST, "None is Python's absence: no limit", "ttlMs-null"),
     **_each(FACTS, "decision 7", "there is always a digest, so other bytes are never delivered", "integrity-no-digest"),
-    **_each(FACTS, "decision 5", "a put never evicts the parents it has just proved; where that leaves no room, it is refused", "evict-own-parent"),
+    **_each(
+        FACTS,
+        "decision 5",
+        "a put never evicts the parents it has just proved; where that leaves no room, it is refused",
+        "evict-own-parent",
+    ),
     **_each(FACTS, "decision 12", "`origin` is ours; a caller's is no part of a ticket", "origin-absent-caller-kept"),
     **_each(
         FACTS,

@@ -146,7 +146,7 @@ class World:
             return {"value": None}
         return {"value": self.ticket(found) if verb == "head" else {"meta": self.ticket(found.meta), "data": found.data}}
 
-    def list(self, door: Any, options: Facts) -> tuple[Facts, str | None]:
+    def page(self, door: Any, options: Facts) -> tuple[Facts, str | None]:
         try:
             page = door.list(**options)
         except InvalidArtifact as error:
@@ -157,7 +157,7 @@ class World:
         pages: list[list[str]] = []
         cursor = None
         while len(pages) < MOST_PAGES:
-            page, cursor = self.list(door, {**options, "cursor": cursor})
+            page, cursor = self.page(door, {**options, "cursor": cursor})
             if "throws" in page:
                 return page
             pages.append(page["rows"])
@@ -175,7 +175,7 @@ class World:
 
     def told(self, ref: Any) -> Any:
         """A ref by its name, or as it is."""
-        return self.names[ref] if ref in self.names else {"literal": ref}
+        return self.names.get(ref, {"literal": ref})
 
     def news(self) -> list[Event]:
         """The events of artifacts since the last time."""
@@ -260,7 +260,7 @@ class Steps:
     def _list(self, step: Facts, door: Any) -> Facts:
         if step.get("cursor") == "$prev" and self._cursor is None:
             return {"no_cursor_to_follow": True}
-        page, self._cursor = self.world.list(door, self._options(step))
+        page, self._cursor = self.world.page(door, self._options(step))
         return page
 
     def _list_all(self, step: Facts, door: Any) -> Facts:

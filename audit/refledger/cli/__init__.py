@@ -5,6 +5,7 @@ Every error is one line on stderr. `refledger.cli.exits` says what the exit code
 
 from __future__ import annotations
 
+import io
 import sys
 import traceback
 from collections.abc import Sequence
@@ -55,6 +56,10 @@ app.command("verify")(verify.verify)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command, and say its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that lacks a character shows another one; that is no reason to fail.
+            stream.reconfigure(errors="replace")
     try:
         code = app(given or ["--help"], prog_name="refledger", standalone_mode=False)
         _flush()

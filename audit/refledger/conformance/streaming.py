@@ -91,7 +91,7 @@ def broken_streams_store_nothing(subject: Subject) -> None:
         raise Broken("expected the error of a source that fails; found a ticket.")
     for source, words in ((["text"], {"kind": KIND}), ([b"a"], {"kind": " "}), ([b"a"], {"kind": KIND, "parents": (NEVER,)})):
         try:
-            stored = store.put_stream(HOME, source, **words)  # type: ignore[arg-type]
+            stored = store.put_stream(HOME, source, **words)
         except InvalidArtifact:
             continue
         store.delete(HOME, stored.ref)  # That it is refused is another law's to judge.
