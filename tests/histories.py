@@ -281,7 +281,7 @@ NOT_A_TEXT = tuple(Utterance(spoken_as, 4) for spoken_as in ("null", "boolean", 
 utterances = st.one_of(
     refs.map(_found),
     refs.map(_text),
-    st.sampled_from(["the sales", "", f" {REFS[0]}", f"{REFS[0]}!", REFS[0].lower()]).map(_text),
+    st.sampled_from(["the sales", "", "x" * MAX_SPOKEN, f" {REFS[0]}", f"{REFS[0]}!", REFS[0].lower()]).map(_text),
     st.just(Utterance("text", MAX_SPOKEN + 1)),
     st.sampled_from(NOT_A_TEXT),
 )

@@ -582,8 +582,9 @@ def test_a_killed_process_is_told_of_only_for_the_runs_that_it_had_in_hand(path:
     assert put_by_another(path) == [CRASHED, ("r3", CRASHED[1])]
 
 
-def test_a_run_whose_process_is_alive_is_not_told_of(path: Path) -> None:
-    kill = crash(path)
+@pytest.mark.parametrize("more", ["pass", 'ledger.run(scope, run_id="r1")'], ids=["opened", "joined by its own process as well"])
+def test_a_run_whose_process_is_alive_is_not_told_of(path: Path, more: str) -> None:
+    kill = crash(path, more)
     assert put_by_another(path) == []
     kill()
     assert put_by_another(path) == [CRASHED]
@@ -602,6 +603,37 @@ def test_nothing_is_told_of_an_ended_run_whose_holder_was_never_let_go(path: Pat
     change(path, "INSERT INTO run_holders VALUES ('r1', 'somebody dead'), ('never started', 'somebody dead')")
     assert put_by_another(path) == []
     assert ask(path, "SELECT * FROM run_holders") == []
+
+
+def test_a_run_held_through_another_path_to_the_same_file_is_not_told_of(path: Path, tmp_path: Path) -> None:
+    kill = crash(path)
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "elsewhere" / "link.db"
+    link.symlink_to(path)
+    assert put_by_another(link) == []
+    kill()
+    assert put_by_another(link) == [CRASHED]
+    assert list(link.parent.iterdir()) == [link]
+
+
+def test_a_session_that_cannot_be_looked_at_is_taken_to_be_alive(path: Path, ledger: Ledger) -> None:
+    ledger.run(SCOPE, run_id="r1")
+    change(path, "INSERT INTO run_holders VALUES ('r1', 'odd')")
+    Path(f"{path}.session-odd").symlink_to(f"{path}.session-odd")  # A loop: the system refuses to open it.
+    assert put_by_another(path) == []
+
+
+def test_a_process_that_goes_to_another_folder_leaves_nothing_of_the_log_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, away = tmp_path / "home", tmp_path / "away"
+    home.mkdir()
+    away.mkdir()
+    new_log(home)
+    monkeypatch.chdir(home)
+    with Ledger.open("agent.db") as ledger:
+        monkeypatch.chdir(away)
+        ledger.run(SCOPE).put("x", kind="text")
+        assert list(away.iterdir()) == []
+        assert ledger.verify().ok
 
 
 @pytest.mark.parametrize("closes", [True, False], ids=["and left it", "and holds it still"])

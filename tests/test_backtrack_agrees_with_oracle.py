@@ -11,6 +11,7 @@ from dataclasses import astuple
 from typing import NamedTuple, TypeVar, get_args
 
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis.strategies import SearchStrategy, tuples
 
@@ -19,6 +20,7 @@ from refledger_queries.backtrack import Grade, NodeKind, backtrack
 from refledger_queries.sources import table_of
 from refledger_schema.envelope import Draft, Row, recorded
 from refledger_schema.events import (
+    MAX_SPOKEN,
     AnswerGiven,
     AnswerJudged,
     ArtifactGone,
@@ -35,6 +37,7 @@ from refledger_schema.events import (
     Offers,
     Parent,
     ResolvedArgument,
+    SpokenAs,
 )
 from refledger_schema.reasons import GoneCause
 from refledger_schema.scopes import Scope
@@ -187,24 +190,24 @@ def minted(ref: str, *parents: str) -> ArtifactMinted:
     return ArtifactMinted(ref=ref, kind="rows", media_type="application/json", shape="json", bytes=7, digest=DATA, parents=named)
 
 
-def refused(spoken: str, *offered: str) -> DispatchRefused:
+def refused(text: str | None, *offered: str, spoken_as: SpokenAs = "text", length: int | None = None) -> DispatchRefused:
+    """The refusal of one argument for which `text` was spoken, or None: what is no text, or too long a one."""
+    judged = JudgedArgument(
+        argument="data",
+        wanted="rows",
+        outcome="refused",
+        reason="missing-or-expired",
+        cause="malformed",
+        spoken_as=spoken_as,
+        spoken_length=length if text is None else len(text),
+    )
     return DispatchRefused(
         tool="sum",
         wording=1,
-        arguments=(
-            JudgedArgument(
-                argument="data",
-                wanted="rows",
-                outcome="refused",
-                reason="missing-or-expired",
-                cause="malformed",
-                spoken_as="text",
-                spoken_length=len(spoken),
-            ),
-        ),
+        arguments=(judged,),
         offers=(Offers(kind="rows", refs=tuple(OfferedRef(ref=ref, bytes=7) for ref in offered), total=len(offered)),),
         sentence=TEXT,
-        spoken={"data": spoken},
+        spoken=None if text is None else {"data": text},
     )
 
 
@@ -281,7 +284,18 @@ def test_a_call_reads_what_it_minted_and_two_parents_share_theirs() -> None:
     )
 
 
-def test_what_was_spoken_after_a_refusal_is_erased() -> None:
+@pytest.mark.parametrize(
+    ("tried", "effect"),
+    [
+        (refused("the sales", A), "unknown"),
+        (refused("x" * MAX_SPOKEN, A), "unknown"),
+        (refused(None, A, length=MAX_SPOKEN + 1), "ignored"),
+        (refused("", A, spoken_as="empty-text"), "ignored"),
+        (refused(None, A, spoken_as="number", length=2), "ignored"),
+    ],
+    ids=["text", "longest text", "too long", "empty", "number"],
+)
+def test_what_was_spoken_after_a_refusal_is_erased(tried: DispatchRefused, effect: str) -> None:
     log = make_log(
         [
             at(minted(A)),
@@ -289,7 +303,7 @@ def test_what_was_spoken_after_a_refusal_is_erased() -> None:
             at(refused(B, A), "t1"),
             at(CallEnded(status="refused"), "t1"),
             at(CallStarted(tool="sum", step=2), "t2"),
-            at(refused("the sales", A), "t2"),
+            at(tried, "t2"),
             at(ContextComposed(calls=("t1",))),
             at(AnswerGiven(answer_id="ans-1", size=2)),
         ]
@@ -299,7 +313,7 @@ def test_what_was_spoken_after_a_refusal_is_erased() -> None:
         [
             (0, 8, "answer", "ans-1", None, None, None, "unjudged"),
             (1, 2, "call", "r1/t1", "ans-1", None, "in-window", "sum refused"),
-            (2, 3, "refusal", event_id_at(3), "r1/t1", "data", None, "missing-or-expired (malformed): unknown, then refused"),
+            (2, 3, "refusal", event_id_at(3), "r1/t1", "data", None, f"missing-or-expired (malformed): {effect}, then refused"),
             (3, 1, "artifact", A, event_id_at(3), None, "offered", LIVE),
             (3, None, "artifact", B, event_id_at(3), "data", "spoken", "never minted here"),
             (None, 5, "call", "r1/t2", None, None, "preceded", "sum unfinished"),

@@ -16,7 +16,6 @@ import pytest
 from refledger import Ledger, Retention, Run, Scope
 from refledger.testing import (
     SettableClock,
-    TemporaryLedger,
     assert_minted,
     assert_refused,
     assert_resolved,
@@ -189,6 +188,23 @@ def test_an_append_fails_as_told_and_keeps_nothing_and_the_next_one_works(error:
         assert len(ledger.store.list(SCOPE).artifacts) == 1
         put(ledger)
         assert len(ledger.store.list(SCOPE).artifacts) == 2
+
+
+def test_a_lock_that_is_not_free_fails_before_anything_is_decided_and_a_full_disk_after() -> None:
+    with temporary_ledger(seed=1) as ledger:
+        for error in (LockTimeout(5.0), StoreFull("full")):
+            ledger.faults.fail_next("append", error)
+        with pytest.raises(LockTimeout):
+            put(ledger)
+        with pytest.raises(StoreFull):
+            put(ledger)
+        drawn_before_it_was_full = FIRST
+        assert put(ledger) != drawn_before_it_was_full
+    with temporary_ledger(seed=1) as ledger:
+        ledger.faults.fail_next("append", LockTimeout(5.0))
+        with pytest.raises(LockTimeout):
+            put(ledger)
+        assert put(ledger) == FIRST
 
 
 def test_a_kept_append_raises_although_it_happened_and_its_key_finds_it_again() -> None:

@@ -143,5 +143,5 @@ def replayed(state: Locked, scope: Scope, operation: Operation, used: Idempotenc
     if used is None or receipt is None:
         return None
     if receipt.request != used.request:
-        raise IdempotencyConflict(operation, receipt.position)
+        raise IdempotencyConflict(operation)
     return receipt.position

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, BinaryIO
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 
 from refledger.contract import ArtifactMeta, Page, StoredArtifact
 from refledger.payloads import MEDIA_TYPES, decode, encode
-from refledger.recorder import Place, Recorder, idempotency, replayed
+from refledger.recorder import Op, Place, Recorder, idempotency, replayed
 from refledger.streams import ArtifactReader, chunks_of
 from refledger.wants import spoken_as
 from refledger_schema.digests import digest_of
@@ -24,6 +25,7 @@ from refledger_schema.errors import (
     NotCanonical,
     OverBudget,
     RefledgerError,
+    StoreFault,
     TooLarge,
     UnknownParentRef,
 )
@@ -160,7 +162,7 @@ class Verbs:
         with self._store.reading() as reads:
             meta, cause = found(reads, place.scope, ref, self._store.clock())
         if meta is None:
-            self.recorder.refused(place, "head", cause, ref)
+            self._absent(place, "head", cause, ref)
             return None
         self.recorder.observe(place, ArtifactRead(ref=ref, via="head", door=place.door, verified=False))
         return meta
@@ -170,10 +172,10 @@ class Verbs:
             meta, cause = found(reads, place.scope, ref, self._store.clock())
             delivered = None if meta is None else deliver(reads, place.scope, meta)
         if meta is None or delivered is None:
-            self.recorder.refused(place, "get", cause, ref)
+            self._absent(place, "get", cause, ref)
             return None
         if delivered.damage is not None:
-            self.recorder.refused(place, "get", delivered.damage, ref)
+            self._damaged(place, "get", delivered.damage, ref)
             raise ArtifactIntegrity(ref, meta.digest, delivered.actual)
         self.recorder.observe(place, ArtifactRead(ref=ref, via="get", door=place.door, verified=True))
         return StoredArtifact(meta, delivered.data)
@@ -182,16 +184,37 @@ class Verbs:
         with self._store.reading() as reads:
             meta, cause = found(reads, place.scope, ref, self._store.clock())
         if meta is None:
-            self.recorder.refused(place, "stream", cause, ref)
+            self._absent(place, "stream", cause, ref)
             return None
 
         def ended(verified: bool, actual: str | None) -> None:
             if actual is not None:
-                self.recorder.refused(place, "stream", "corrupt", ref)
+                self._damaged(place, "stream", "corrupt", ref)
             else:
                 self.recorder.observe(place, ArtifactRead(ref=ref, via="stream", door=place.door, verified=verified))
 
         return ArtifactReader(self._store, place.scope, meta, ended)
+
+    def _absent(self, place: Place, op: Op, cause: Cause | None, ref: object) -> None:
+        """Record that a ref was not there. One that a read finds expired leaves now, with what else of its scope has expired."""
+        self.recorder.refused(place, op, cause, ref)
+        if cause != "expired":
+            return
+
+        def decide(state: Locked) -> Decision[None]:
+            artifact = state.artifact(str(ref))
+            if artifact is None or artifact.gone is not None or artifact.live(state.now_us):
+                return Decision(None)
+            gone = ArtifactGone(ref=artifact.ref, cause="expired", stated_us=artifact.expires_us, observed_us=state.now_us)
+            return Decision(None, [Draft(gone, place.scope)])
+
+        with suppress(StoreFault):
+            self._store.append(decide, key=place.key)
+
+    def _damaged(self, place: Place, op: Op, cause: Cause, ref: str) -> None:
+        """Record damage at once, so that nothing offers the ref from here on."""
+        self.recorder.refused(place, op, cause, ref)
+        self._store.flush_quietly(place.key)
 
     def delete(self, place: Place, ref: str, *, by: str | None = None, why: str | None = None) -> None:
         def decide(state: Locked) -> Decision[None]:
@@ -309,8 +332,8 @@ def _check_words(kind: object, media_type: object, label: object) -> None:
         raise InvalidArtifact(
             "media_type", "expected `media_type` to be a non-blank text, such as 'text/csv', or None to have it inferred."
         )
-    if label is not None and not isinstance(label, str):
-        raise InvalidArtifact("label", "expected `label` to be text or None. Pass a few words.")
+    if label is not None and (not isinstance(label, str) or not _is_storable(label)):
+        raise InvalidArtifact("label", "expected `label` to be storable text or None. Pass a few words, without NUL.")
 
 
 def _is_storable(text: str) -> bool:
@@ -341,7 +364,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _declared(parents: object) -> tuple[str, ...]:
-    if isinstance(parents, (str, bytes)) or not isinstance(parents, Iterable):
+    if isinstance(parents, (str, bytes)) or not isinstance(parents, Sequence):
         raise InvalidArtifact("parents", "expected `parents` to be a sequence of refs. Pass a list, even for one.")
     return tuple(parents)
 
@@ -379,7 +402,9 @@ def invalid(error: ValidationError) -> InvalidArtifact:
     """Pydantic's complaint as ours: the field and its bound, never the value."""
     first = error.errors(include_input=False, include_url=False, include_context=False)[0]
     field = ".".join(str(part) for part in first["loc"]) or "data"
-    return InvalidArtifact(field, f"expected a valid `{field}`: {first['msg'].lower()}. Shorten or correct it.")
+    # A pattern says nothing to whoever passed the value; all other complaints name a bound or a type.
+    complaint = "its form is not allowed" if first["type"] == "string_pattern_mismatch" else first["msg"].lower()
+    return InvalidArtifact(field, f"expected a valid `{field}`: {complaint}. Shorten or correct it.")
 
 
 def _gone(ref: str, by: str | None, why: str | None) -> ArtifactGone:

@@ -155,13 +155,12 @@ class UnknownAnswer(RefledgerError):
 class IdempotencyConflict(RefledgerError):
     """The key was used before in this scope, for another request; nothing was appended."""
 
-    def __init__(self, operation: str, position: int) -> None:
+    def __init__(self, operation: str) -> None:
         super().__init__(
-            f"expected a key that is new to {operation}, or the same request again; the key's first request (position {position}) "
-            "was another one. Use a new key for a new request."
+            f"expected a key that is new to {operation} in this scope, or the same request again; the key's first request was another "
+            "one. Use a new key for a new request."
         )
         self.operation = operation
-        self.position = position
 
 
 class InvalidConfiguration(RefledgerError):

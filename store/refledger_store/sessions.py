@@ -50,15 +50,18 @@ class Sessions:
         if session == self.mine or fcntl is None:
             return False
         try:
-            file = os.open(self._file_of(session), os.O_RDWR | os.O_CLOEXEC)
+            file = os.open(self._file_of(session), os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return True
+        except OSError:
+            # Another user's, perhaps. Who cannot be told to be dead is not.
+            return False
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         else:
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(OSError):
                 os.unlink(self._file_of(session))
             return True
         finally:

@@ -76,6 +76,8 @@ class SqliteEngine:
         """The engine of an existing log, or of a new one (`log_id`) where there is no file and `create` allows it."""
         if sqlite3.sqlite_version_info < MINIMUM:
             raise InvalidConfiguration("sqlite", f"expected SQLite 3.37 or newer; found {sqlite3.sqlite_version}. Use a newer Python.")
+        # One file has one lock and one set of sessions beside it, whatever links lead to it, and wherever the process goes later.
+        path = Path(os.path.realpath(path))
         if path.is_dir():
             raise NotOurSchema("expected a Refledger log; the path is a folder. Name the file in it, for example `agent.db`.")
         if not path.exists() or path.stat().st_size == 0:

@@ -88,18 +88,19 @@ def walk(
     store: ArtifactStore, scope: Scope, *, limit: int = 1_000, kind: str | None = None, between: Callable[[], None] = lambda: None
 ) -> list[ArtifactMeta]:
     """A whole listing, page by page, with something happening between the pages."""
-    page = store.list(scope, kind=kind, limit=limit)
-    found = list(page.artifacts)
-    pages = 1
-    while page.cursor is not None:
-        pages += 1
-        expect(pages <= _MOST_PAGES, f"a listing that ends within {_MOST_PAGES} pages", "no end")
-        expect(len(page.artifacts) == limit, f"a page of {limit} where another one follows", f"one of {len(page.artifacts)}")
+    found: list[ArtifactMeta] = []
+    cursor: str | None = None
+    for _ in range(_MOST_PAGES):
+        page = store.list(scope, kind=kind, limit=limit, cursor=cursor)
+        rows = len(page.artifacts)
+        expect(rows > 0 or cursor is None, "no cursor to an empty page", "one")
+        found, cursor = [*found, *page.artifacts], page.cursor
+        expect(rows <= limit, f"a page of at most {limit}", f"one of {rows}")
+        if cursor is None:
+            return found
+        expect(rows == limit, f"a page of {limit} where another one follows", f"one of {rows}")
         between()
-        page = store.list(scope, kind=kind, limit=limit, cursor=page.cursor)
-        expect(bool(page.artifacts), "no cursor to an empty page", "one")
-        found += page.artifacts
-    return found
+    raise Broken(f"expected a listing that ends within {_MOST_PAGES} pages; found no end.")
 
 
 def tried(store: ArtifactStore, scope: Scope, data: Any, words: Mapping[str, Any]) -> str | None:
