@@ -195,6 +195,12 @@ def test_a_node_reached_twice_at_one_depth_keeps_its_strongest_grade() -> None:
     ]
 
 
+def test_of_two_ways_that_are_as_strong_the_lesser_via_stands_before_the_lesser_argument() -> None:
+    window = at(ContextComposed(calls=("c2", "c1")))
+    reading = [started("c2"), resolved("c2", refs={"a": A}), started("c1"), resolved("c1", refs={"z": A, "y": A})]
+    assert rows_of([minted(A), *reading, window, answer()])[-1] == (2, 1, "artifact", A, "r1/c1", "y", "delivered", LIVE)
+
+
 def test_the_least_depth_stands_before_the_strongest_grade() -> None:
     window = at(ContextComposed(refs=(A,)))
     assert rows_of([minted(A), minted(B, parents=[A]), window, answer(B)]) == [
@@ -407,12 +413,13 @@ def test_another_scopes_run_of_the_same_name_is_another_run() -> None:
         at(ImportNoted(format="otel", source=DIGEST), scope=THERE),
         started("c9", scope=THERE),
     ]
-    here = [started("c1"), minted(B, "c1", parents=[A]), ended("c1"), answer(B)]
+    here = [started("c1"), minted(B, "c1", parents=[A]), ended("c1"), at(ContextComposed(messages=(1,))), answer(B)]
     rows = make_log([*elsewhere, *here, resolved("c1", refs={"data": A}, scope=THERE)])
     found = backtrack(EveryScope(rows), "ans")
     assert [astuple(row) for row in found.rows] == [
-        (0, 14, "answer", "ans", None, None, None, "unjudged"),
+        (0, 15, "answer", "ans", None, None, None, "unjudged"),
         (1, 12, "artifact", B, "ans", None, "cited", LIVE),
+        (1, None, "message", "r1#1", "ans", None, "in-window", "not recorded"),
         (2, 11, "call", "r1/c1", B, None, "declared", "sum ok"),
         (2, None, "artifact", A, B, None, "declared", "never minted here"),
     ]

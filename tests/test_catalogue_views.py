@@ -203,7 +203,9 @@ DRAFTS = [
         "c2",
         2,
     ),
-    here(DeclarationRefused(helper="coverage", at="coverage", key="notChecked", meant="not_checked", known=("checked", "not_checked")), "c2"),
+    here(
+        DeclarationRefused(helper="coverage", at="coverage", key="notChecked", meant="not_checked", known=("checked", "not_checked")), "c2"
+    ),
 ]
 ERASED_AT = (15, 20, 26)
 
@@ -630,7 +632,12 @@ def test_every_view_names_its_log_and_its_scope_and_no_number_is_wider_than_64_b
     views = [described for described in schema_of(catalogue) if described.sort == "view"]
     assert [view.name for view in views if view.columns[0] != ("log_id", "VARCHAR") or ("scope", "VARCHAR") not in view.columns] == []
     allowed = {"VARCHAR", "BIGINT", "INTEGER", "BOOLEAN", "JSON", "TIMESTAMP WITH TIME ZONE", "VARCHAR[]", "BIGINT[]"}
-    allowed |= {"MAP(VARCHAR, VARCHAR)", 'STRUCT("ref" VARCHAR, bytes BIGINT)[]', 'STRUCT("ref" VARCHAR, how VARCHAR)[]', "STRUCT(what VARCHAR, why VARCHAR)[]"}
+    allowed |= {
+        "MAP(VARCHAR, VARCHAR)",
+        'STRUCT("ref" VARCHAR, bytes BIGINT)[]',
+        'STRUCT("ref" VARCHAR, how VARCHAR)[]',
+        "STRUCT(what VARCHAR, why VARCHAR)[]",
+    }
     assert {data_type for view in views for _, data_type in view.columns} <= allowed
 
 

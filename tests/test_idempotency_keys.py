@@ -48,7 +48,8 @@ def test_the_first_ticket_is_given_even_after_its_artifact_is_gone(ledger: Ledge
 
 
 @pytest.mark.parametrize(
-    ("data", "kind", "label"), [([2], "dataset/rows", "a"), ([1], "dataset/other", "a"), ([1], "dataset/rows", "b"), ("[1]", "dataset/rows", "a")]
+    ("data", "kind", "label"),
+    [([2], "dataset/rows", "a"), ([1], "dataset/other", "a"), ([1], "dataset/rows", "b"), ("[1]", "dataset/rows", "a")],
 )
 def test_another_request_under_the_same_key_is_a_conflict_and_stores_nothing(ledger: Ledger, data: object, kind: str, label: str) -> None:
     with ledger.run(SCOPE) as run:

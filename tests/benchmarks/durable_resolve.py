@@ -54,8 +54,6 @@ def _raw_append(connection: sqlite3.Connection, position: int, ref: str) -> floa
     connection.execute(append["insert_event"], event)
     connection.execute(project["count_scope_event"], {"scope": "_/_/c", "events": position})
     connection.execute(project["use"], {"ref": ref, "scope": "_/_/c", "position": position})
-    connection.execute(
-        append["move_head"], {"position": position, "recorded_us": position, "frontier": bytes(320), "configuration": None}
-    )
+    connection.execute(append["move_head"], {"position": position, "recorded_us": position, "frontier": bytes(320), "configuration": None})
     connection.execute("COMMIT")
     return time.perf_counter() - start
