@@ -433,8 +433,11 @@ class Contract(RuleBasedStateMachine):
         for number, scope in enumerate(SCOPES):
             page = self.ledger.store.list(scope, limit=1_000)
             assert page.artifacts == tuple(each.meta for each in self.model.live(number, self.clock.now_us))
-            standing = [each.meta.bytes for each in self.model.held.values() if each.scope == number and each.gone is None]
-            assert self.totals(number)[1:] == (len(standing), sum(standing))
+            standing = [each for each in self.model.held.values() if each.scope == number and each.gone is None]
+            assert self.totals(number)[1:] == (len(standing), sum(each.meta.bytes for each in standing))
+            with self.ledger._store.reading() as reads:
+                order = [ref for ref, _ in reads.least_used(scope.key, limit=1_000)]
+            assert order == [each.meta.ref for each in sorted(standing, key=lambda each: each.used)]
 
     @invariant()
     def nobody_left_unseen(self) -> None:

@@ -55,6 +55,16 @@ def expiry(retention: Retention, stated_us: int | None, now_us: int) -> int | No
     return min(limits, default=None)
 
 
+def _refuse_oversized(retention: Retention, incoming: int) -> None:
+    """Refuse a payload that no eviction can make room for."""
+    if retention.max_bytes is not None and incoming > retention.max_bytes:
+        raise OverBudget(
+            "data",
+            f"expected a payload of at most {retention.max_bytes:,} bytes, all that a scope may hold; found {incoming:,}. "
+            "Store less, or raise `max_bytes`.",
+        )
+
+
 def evictions(
     retention: Retention,
     held: Totals,
@@ -67,12 +77,7 @@ def evictions(
     `least_used` yields (ref, bytes) and is read only as far as needed. Raises `OverBudget`, and nobody leaves, when the payload
     cannot fit.
     """
-    if retention.max_bytes is not None and incoming > retention.max_bytes:
-        raise OverBudget(
-            "data",
-            f"expected a payload of at most {retention.max_bytes:,} bytes, all that a scope may hold; found {incoming:,}. "
-            "Store less, or raise `max_bytes`.",
-        )
+    _refuse_oversized(retention, incoming)
     count, size = held.live_count, held.live_bytes
     leaving: list[tuple[str, Literal["max-bytes", "max-count"]]] = []
     candidates = ((ref, held_bytes) for ref, held_bytes in least_used if ref not in protected)

@@ -1,4 +1,4 @@
-"""A put, a resolve and a teaching refusal with 1k, 10k and 100k live artifacts in the scope. Target: flat within 1.5 times.
+"""A put, a get, a resolve and a teaching refusal with 1k, 10k and 100k live artifacts in the scope. Target: flat within 1.5 times.
 
 Durability is `process` here: with `full`, the disk's sync takes so much of each act that it would hide what grows. The three logs
 are measured in turn, block by block, so that the machine's noise falls on all alike.
@@ -16,7 +16,7 @@ SIZES = (1_000, 10_000, 100_000)
 BLOCKS = 12
 PER_BLOCK = 15
 SCOPE = Scope(conversation="c")
-ACTS = ("put", "resolve", "refusal")
+ACTS = ("put", "get", "resolve", "refusal")
 
 
 def main() -> None:
@@ -43,6 +43,9 @@ def main() -> None:
 def _act(act: str, run: Run, ref: str) -> None:
     if act == "put":
         run.put("data", kind="kind/0", label="a label")
+        return
+    if act == "get":
+        assert run.get(ref) is not None
         return
     spoken = ref if act == "resolve" else "art_" + "0" * 22
     with run.call("tool", args={"dataset": spoken}) as call:
