@@ -798,6 +798,28 @@ def test_a_thread_waits_for_another_threads_append_until_the_deadline(path: Path
         ledger.store.put(SCOPE, "x", kind="text")
 
 
+def test_all_waits_together_keep_to_the_one_deadline(path: Path) -> None:
+    with Ledger.open(path, lock_timeout=2) as ledger:
+        ledger.store.put(SCOPE, "x", kind="text")
+        holder = start_python(HOLD["a transaction"], path)
+        assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+        waited: list[float] = []
+
+        def put() -> None:
+            started = time.monotonic()
+            with pytest.raises(LockTimeout):
+                ledger.store.put(SCOPE, "x", kind="text")
+            waited.append(time.monotonic() - started)
+
+        thread = threading.Thread(target=put)
+        with ledger._store._engine._writers:
+            thread.start()
+            time.sleep(1.6)
+        thread.join()
+        holder.communicate("done\n", timeout=60)
+        assert 1.6 <= waited[0] < 3
+
+
 def in_threads(number: int, act: Callable[[int], None]) -> None:
     """Run `act` in some threads that start together; what one raises is raised here."""
     barrier, failures = threading.Barrier(number), []

@@ -60,6 +60,14 @@ def put_refused(category: str, reason: str = "invalid-input") -> Facts:
 
 DELETED: Facts = {"value": UNDEFINED, "events": [left("deleted", "a", "deleted")]}
 NO_SUCH_ARGUMENT: Facts = {"throws": {"error": "TypeError", "code": None}, "events": []}
+
+
+def found_expired(op: str) -> Facts:
+    """A read that finds an artifact expired is refused, and tells of its departure."""
+    told = absent(op, ref="a")
+    return told | {"events": [*told["events"], left("expired", "a", "ttl")]}
+
+
 OUR_STEPS: dict[str, dict[int, Facts]] = {
     **{
         f"malformed-ref-{name}": {number: absent(op, spoken_length=length) for number, op in enumerate(("head", "get"))}
@@ -68,7 +76,8 @@ OUR_STEPS: dict[str, dict[int, Facts]] = {
     **{f"malformed-ref-{name}": {number: absent(op) for number, op in enumerate(("head", "get"))} for name in ("null", "number", "object")},
     "deleted-then-read": {1: DELETED},
     "seen-by-raw-store": {0: minted("a"), 1: shown("a"), 3: DELETED},
-    "read-expired-then-put-reports-nothing": {3: minted("b", START + 10, left("expired", "a", "ttl"))},
+    "read-expired-then-put-reports-nothing": {2: found_expired("get")},
+    "expired-then-read": {4: found_expired("head")},
     "evict-own-parent": {2: put_refused("oversized")},
     "put-crash-reports-nothing": {0: put_refused("parents"), 1: NO_SUCH_ARGUMENT},
     "integrity-no-digest": {

@@ -116,7 +116,7 @@ class SqliteEngine:
                 connection = self._writer
                 committed = False
                 try:
-                    _begin_immediate(connection, self._lock_timeout)
+                    _begin_immediate(connection, deadline, self._lock_timeout)
                     yield connection
                     connection.execute("COMMIT")
                     committed = True
@@ -269,8 +269,11 @@ def check_revision(found: list[str]) -> None:
     raise NewerSchema(revision, HEAD_REVISION)
 
 
-def _begin_immediate(connection: sqlite3.Connection, timeout: float) -> None:
+def _begin_immediate(connection: sqlite3.Connection, deadline: float, timeout: float) -> None:
+    """Take SQLite's own lock, in what is left of the time."""
+    left = max(0, round((deadline - time.monotonic()) * 1_000))
     try:
+        connection.execute(f"PRAGMA busy_timeout = {left}")
         connection.execute("BEGIN IMMEDIATE")
     except sqlite3.OperationalError as error:
         if _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
