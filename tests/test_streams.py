@@ -91,6 +91,18 @@ def test_a_streamed_put_that_is_refused_leaves_no_bytes_behind(ledger: Ledger, t
     assert [path for path in tmp_path.glob("*.payloads/**/*") if path.is_file()] == []
 
 
+def test_a_source_that_fails_midway_leaves_no_bytes_behind(ledger: Ledger, tmp_path: Path) -> None:
+    def breaking() -> Iterator[bytes]:
+        yield some_bytes(3 * PIECE)
+        raise ConnectionError("the line is dead")
+
+    with ledger.run(SCOPE) as run, pytest.raises(ConnectionError):
+        run.put_stream(breaking(), kind="file/raw")
+    with ledger._store._engine.reading() as connection:
+        assert connection.execute("SELECT COUNT(*) FROM payload_chunks").fetchall() == [(0,)]
+    assert [path for path in tmp_path.glob("*.payloads/**/*") if path.is_file()] == []
+
+
 def test_a_source_that_gives_text_is_refused(ledger: Ledger) -> None:
     with ledger.run(SCOPE) as run:
         with pytest.raises(InvalidArtifact, match="binary mode"):

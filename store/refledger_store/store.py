@@ -191,10 +191,14 @@ class Store:
         """Write the chunks of a large payload, a transaction each; says the upload's name."""
         self._sweep_once()
         upload = mint_event_id()
-        for number, data in enumerate(chunks):
-            with self._engine.writing() as connection:
-                Payloads(connection).keep_chunk(upload, number, data)
-                self._engine.appended(len(data))
+        try:
+            for number, data in enumerate(chunks):
+                with self._engine.writing() as connection:
+                    Payloads(connection).keep_chunk(upload, number, data)
+                    self._engine.appended(len(data))
+        except BaseException:
+            self.discard(Bytes("", "", 0, None, upload=upload))
+            raise
         return upload
 
     def _sweep_once(self) -> None:
