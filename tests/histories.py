@@ -216,6 +216,7 @@ minted = st.builds(
 reads = st.builds(
     ArtifactRead, ref=refs, via=st.sampled_from(("head", *get_args(Via))), door=st.just("call"), verified=st.booleans()
 ) | st.builds(ArtifactPresented, ref=refs, door=st.just("call"))
+presented = st.builds(ArtifactPresented, ref=refs, door=st.just("call"))
 gone = st.builds(ArtifactGone, ref=refs, cause=st.sampled_from((*get_args(GoneCause), "erased")), why=_maybe(st.just("asked to")))
 windows = st.builds(ContextComposed, messages=_some(indexes, 2), calls=_some(calls, 2), refs=_some(refs, 2), dropped=_some(calls, 1))
 answers = st.builds(
@@ -233,7 +234,6 @@ verdicts = st.builds(
 # Events of which a backtrack says nothing.
 asides = st.one_of(
     st.builds(ArtifactRefused, op=st.just("get"), reason=st.just("digest-mismatch"), cause=st.just("corrupt"), ref=refs),
-    st.builds(ArtifactPresented, ref=refs, door=st.just("call")),
     st.builds(CoverageDeclared, kind=st.just("absent"), looked_for=st.just("rows")),
     st.builds(DeclarationRefused, helper=st.just("coverage"), key=st.just("chekced")),
 )
@@ -368,7 +368,7 @@ def _obeying(refused: Episode) -> Event:
     return _resolved(refusal.tool, spoken) if spoken else refusal
 
 
-within_a_call: SearchStrategy[Event] = st.one_of(resolutions, refusals, reads, reads, minted, asides)
+within_a_call: SearchStrategy[Event] = st.one_of(resolutions, refusals, reads, reads, presented, minted, asides)
 whole_calls = st.builds(_whole_call, in_call, call_started, st.lists(within_a_call, max_size=3), call_ended)
 refused_calls = st.builds(_whole_call, in_call, call_started, refusals.map(lambda refusal: [refusal]), call_ended)
 dispatched_calls = st.builds(_whole_call, in_call, call_started, (resolutions | refusals).map(lambda dispatched: [dispatched]), call_ended)
@@ -388,7 +388,7 @@ episodes: SearchStrategy[Episode] = st.one_of(
     st.builds(_single, anywhere, gone),
     st.builds(_single, in_run, windows),
     st.builds(_single, in_run, st.one_of(messages, imports, run_started, run_ended)),
-    st.builds(_single, anywhere, st.one_of(asides, reads, verdicts)),
+    st.builds(_single, anywhere, st.one_of(asides, reads, presented, verdicts)),
     st.builds(_single, anywhere, gaps),
     st.builds(_single, st.just(Place()), log_opened | gaps),
     answers_given,

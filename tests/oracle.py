@@ -168,6 +168,8 @@ class _Walk:
         """All events of the answer's scope: only for verdicts, what is gone, and what followed a refusal."""
         self.past = [event for event in self.scope if event.position <= answer.position]
         """What else is read."""
+        self.run = [event for event in self.past if event.run_id is not None and event.run_id == answer.run_id]
+        """Of that, the answer's run."""
 
     def backtrack(self) -> Backtrack:
         cone = self.cone()
@@ -241,7 +243,7 @@ class _Walk:
 
     def calls_of_the_run(self) -> list[Call]:
         """The calls of the answer's run with an event at or before the answer."""
-        calls = [_call_of(event) for event in self.past if event.run_id == self.answer.run_id]
+        calls = [_call_of(event) for event in self.run]
         return list(dict.fromkeys(call for call in calls if call is not None))
 
     def artifacts_of_the_scope(self) -> list[Artifact]:
@@ -260,10 +262,10 @@ class _Walk:
             yield Edge(Artifact(ref), "cited")
 
     def in_window(self) -> Iterator[Edge]:
+        windows = _of(ContextComposed, self.run)
         run_id = self.answer.run_id
-        windows = [window for event, window in _of(ContextComposed, self.past) if event.run_id == run_id]
         if windows and run_id is not None:
-            newest = windows[-1]
+            _, newest = windows[-1]
             yield from (Edge(Artifact(ref), "in-window") for ref in newest.refs or ())
             yield from (Edge(Call(run_id, call_id), "in-window") for call_id in newest.calls or ())
             yield from (Edge(Message(run_id, str(index)), "in-window") for index in newest.messages or ())
@@ -281,7 +283,7 @@ class _Walk:
                     yield Edge(artifact, "inferred")
 
     def preceded(self) -> list[Edge]:
-        ended = [_call_of(event) for event, _ in _of(CallEnded, self.past) if event.run_id == self.answer.run_id]
+        ended = [_call_of(event) for event, _ in _of(CallEnded, self.run)]
         return [Edge(call, "preceded") for call in ended[-1:] if call is not None]
 
     # --- The cone --------------------------------------------------------------------------------------------------------
@@ -432,7 +434,7 @@ class _Walk:
         artifacts = [node for node in cone if isinstance(node, Artifact)]
         mints = [mint for mint in map(self.mint_of, artifacts) if mint is not None]
         states = [self.state_of(Artifact(minted.ref)) for _, minted in mints]
-        formats = [imported.format for event, imported in _of(ImportNoted, self.past) if event.run_id == self.answer.run_id]
+        formats = [imported.format for _, imported in _of(ImportNoted, self.run)]
         gaps = [gap for _, gap in _of(LogGap, self.past)]
         looked_at = [
             *(event for call in calls for event in self.events_of(call)),

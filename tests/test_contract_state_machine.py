@@ -58,6 +58,11 @@ class Held:
     gone: str | None = None
 
 
+def by_use(each: Held) -> tuple[int, int]:
+    """The least recently used first; what one dispatch resolved, in the order of its mints."""
+    return each.used, each.minted
+
+
 @dataclass
 class Model:
     """What must hold. Scopes are told by their number."""
@@ -68,7 +73,7 @@ class Model:
     """(ref, cause, the ref that forced it), in order."""
     receipts: dict[tuple[int, str], tuple[tuple[Any, ...], str]] = field(default_factory=dict)
     waiting: dict[str, list[str]] = field(default_factory=dict)
-    """Refs that were read, and whose reads wait to be committed with the next closed act of their door."""
+    """By door, in the order in which they began to wait: the refs whose reads are committed with its next closed act."""
     ticks: int = 0
 
     def tick(self) -> int:
@@ -94,14 +99,25 @@ class Model:
         self.held[ref].gone = cause
         self.departures.append((ref, cause, forced_by))
 
-    def sweep(self, scope: int, now_us: int) -> None:
-        """What a write does: all that has expired in its scope leaves, first what expired first."""
+    def is_expired(self, scope: int, ref: str, now_us: int) -> bool:
+        """Whether it is there but for the clock."""
+        each = self.held.get(ref)
+        return each is not None and each.scope == scope and each.gone is None and not self.is_live(each, now_us)
+
+    def sweep(self, scope: int, now_us: int, found: str | None = None) -> None:
+        """What a write does: all that has expired in its scope leaves, first what expired first; last what a read has just found."""
         expired = [each for each in self.held.values() if each.scope == scope and each.gone is None and not self.is_live(each, now_us)]
-        for each in sorted(expired, key=lambda each: (each.meta.expires_us or 0, each.meta.ref)):
+        for each in sorted(expired, key=lambda each: (each.meta.ref == found, each.meta.expires_us or 0, each.meta.ref)):
             self.leave(each.meta.ref, "expired")
 
-    def read(self, door: str, ref: str) -> None:
-        self.waiting.setdefault(door, []).append(ref)
+    def observe(self, door: str, *refs: str) -> None:
+        """Something was observed at a door, the reads of these refs among it."""
+        self.waiting.setdefault(door, []).extend(refs)
+
+    def give_back(self, door: str) -> None:
+        """What waited goes on waiting, behind the other doors, since the act that would have taken it along was not kept."""
+        if door in self.waiting:
+            self.waiting[door] = self.waiting.pop(door)
 
     def commit(self, *doors: str) -> None:
         """What waits under these doors is committed, in order; a read of what left meanwhile refreshes nothing."""
@@ -109,9 +125,12 @@ class Model:
             for ref in self.waiting.pop(door, []):
                 self.use(ref)
 
-    def use(self, ref: str) -> None:
-        if self.held[ref].gone is None:
-            self.held[ref].used = self.tick()
+    def use(self, *refs: str) -> None:
+        """One event used these."""
+        order = self.tick()
+        for ref in refs:
+            if self.held[ref].gone is None:
+                self.held[ref].used = order
 
     def room(self, scope: int, size: int, spared: Iterable[str], now_us: int) -> list[tuple[str, str]] | None:
         """Who must leave for a payload, the least recently used first; None when that is not enough."""
@@ -121,7 +140,7 @@ class Model:
         if size > budget:
             return None
         victims = []
-        candidates = iter(sorted((each for each in rest if each.meta.ref not in set(spared)), key=lambda each: each.used))
+        candidates = iter(sorted((each for each in rest if each.meta.ref not in set(spared)), key=by_use))
         while count + 1 > most or held + size > budget:
             victim = next(candidates, None)
             if victim is None:
@@ -231,6 +250,9 @@ class Contract(RuleBasedStateMachine):
                 meta = bound.put(data, **words)
         except (InvalidArtifact, IdempotencyConflict) as error:
             self.refused_put(error, scope, data, words)
+            self.model.give_back(self.key_of(door, scope))
+            if not isinstance(error, IdempotencyConflict):
+                self.model.observe(self.key_of(door, scope))
             assert self.totals(scope)[1:] == before[1:], "a refused put changes nothing"
             return
         self.minted(meta, scope, data, words, self.key_of(door, scope))
@@ -306,6 +328,10 @@ class Contract(RuleBasedStateMachine):
         held = self.model.find(scope, ref, self.clock.now_us)
         if held is None:
             assert found is None, "missing, expired, deleted, evicted, foreign and malformed are one absence"
+            self.model.observe(self.key_of(door, scope))
+            if self.model.is_expired(scope, ref, self.clock.now_us):
+                self.model.commit(self.key_of(door, scope))
+                self.model.sweep(scope, self.clock.now_us, found=ref)
             return
         if verb == "head":
             assert found == held.meta
@@ -313,7 +339,7 @@ class Contract(RuleBasedStateMachine):
             assert found.meta == held.meta and same(found.data, held.data)
         else:
             assert found.meta == held.meta and len(found.read_all()) == held.meta.bytes and found.verified
-        self.model.read(self.key_of(door, scope), ref)
+        self.model.observe(self.key_of(door, scope), ref)
 
     @rule(scope=scopes, pick=spoken)
     def present(self, scope: int, pick: int) -> None:
@@ -353,8 +379,8 @@ class Contract(RuleBasedStateMachine):
                 self.check_listed(refusal.detail, scope, kind, spoken[refusal.arg_name])
         self.model.sweep(scope, now_us)
         if outcome.ok:
-            for value in spoken.values():
-                self.model.use(value)
+            self.model.use(*spoken.values())
+        self.model.observe(f"run-{scope}")
 
     def check_listed(self, sentence: str, scope: int, kind: str | None, spoken: str) -> None:
         """The newest live refs stand in the sentence, in order, with how many there are in all; and no others."""
@@ -437,7 +463,7 @@ class Contract(RuleBasedStateMachine):
             assert self.totals(number)[1:] == (len(standing), sum(each.meta.bytes for each in standing))
             with self.ledger._store.reading() as reads:
                 order = [ref for ref, _ in reads.least_used(scope.key, limit=1_000)]
-            assert order == [each.meta.ref for each in sorted(standing, key=lambda each: each.used)]
+            assert order == [each.meta.ref for each in sorted(standing, key=by_use)]
 
     @invariant()
     def nobody_left_unseen(self) -> None:
