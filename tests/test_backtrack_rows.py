@@ -522,6 +522,24 @@ def test_offered_is_stronger_than_spoken_and_a_refusal_keeps_its_nearest_call() 
     ]
 
 
+def test_a_ref_shown_in_two_refusals_keeps_the_nearer_one_before_the_stronger() -> None:
+    drafts = [
+        started("c1", turn=1),
+        refused("c1", offered=[B]),
+        minted(A, "c1"),
+        started("c2", turn=1),
+        resolved("c2", refs={"data": A}),
+        started("c2", turn=2, dispatch=2),
+        refused("c2", dispatch=2, spoken=B, tool="plot"),
+        answer(call="c2"),
+    ]
+    assert [row[:7] for row in refusal_rows(drafts)] == [
+        (2, 7, "refusal", event_id_at(7), "r1/c2", "data", None),
+        (3, None, "artifact", B, event_id_at(7), "data", "spoken"),
+        (4, 2, "refusal", event_id_at(2), "r1/c1", "data", None),
+    ]
+
+
 def test_a_refusal_reached_through_two_calls_keeps_the_nearer_one() -> None:
     drafts = [
         started("c1", turn=1),
@@ -706,14 +724,15 @@ def test_unfinished_and_uninstrumented_calls_are_counted() -> None:
         read("c2", A),
         ended("c2"),
         started("c3", run="r2"),
+        minted(B, "c3", run="r2"),
         at(ContextComposed(calls=("c1", "c2", "c9"))),
-        answer(),
+        answer(B),
         ended("c1"),
     ]
     assert coverage_of(drafts) == NOTHING_TO_SAY | {
         "missing artifacts": (1, None),
         "unfinished calls": (1, None),
-        "uninstrumented calls": (2, None),
+        "uninstrumented calls": (3, None),
     }
 
 

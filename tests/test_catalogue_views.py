@@ -54,7 +54,7 @@ from tests.logmaking import erased, event_id_at, make_log
 
 HERE = Scope("c/1", "_", "100%")
 KEY = "%5F/100%25/c%2F1"
-A, B, C, D, E = ("art_" + letter * 22 for letter in "ABCDE")
+A, B, C, D, E, F = ("art_" + letter * 22 for letter in "ABCDEF")
 ONE, TWO, THREE = ("sha-256:" + digit * 64 for digit in "123")
 
 
@@ -498,22 +498,18 @@ def test_gaps(catalogue: duckdb.DuckDBPyConnection) -> None:
 # --- macros ----------------------------------------------------------------------------------------------------------------
 
 
-def family() -> list[Draft]:
-    """A is the parent of B and C, both of D; D and A are each other's parents; E stands alone."""
-
-    def mint(ref: str, *parents: str) -> Draft:
-        edges = tuple(Parent(ref=parent, how="declared") for parent in parents) or None
-        return here(ArtifactMinted(ref=ref, kind="rows", media_type="m", shape="json", bytes=1, digest=ONE, parents=edges))
-
-    return [mint(A, D), mint(C, A), mint(B, A), mint(D, C, B), mint(E)]
+def mint(ref: str, *parents: str, scope: Scope = HERE) -> Draft:
+    edges = tuple(Parent(ref=parent, how="declared") for parent in parents) or None
+    return Draft(ArtifactMinted(ref=ref, kind="rows", media_type="m", shape="json", bytes=1, digest=ONE, parents=edges), scope, "r1")
 
 
 @pytest.fixture
 def families() -> Iterator[duckdb.DuckDBPyConnection]:
-    """The family in one log, and in another log only that E is made from D."""
-    other = [here(ArtifactMinted(ref=E, kind="x", media_type="m", shape="json", bytes=1, digest=TWO, parents=(Parent(ref=D, how="call"),)))]
-    both = [table_of(make_log(family()), "log-a"), table_of(make_log(other, log_id="log-b"), "log-b")]
-    with reading(pa.concat_tables(both)) as connection:
+    """A is the parent of B and C, both are D's, and D is A's. The same refs are other artifacts in another scope and another log."""
+    first = [mint(A, D), mint(C, A), mint(B, A), mint(D, C, B), mint(F, E), mint(C, E, scope=Scope("c-2"))]
+    second = [mint(E, D)]
+    logs = [table_of(make_log(first), "log-a"), table_of(make_log(second, log_id="log-b"), "log-b")]
+    with reading(pa.concat_tables(logs)) as connection:
         yield connection
 
 
@@ -523,7 +519,7 @@ def test_lineage_walks_every_way_once_and_no_cycle_twice(families: duckdb.DuckDB
         ("log-a", KEY, 1, C, D, "declared", "rows", ONE, 2, "live"),
         ("log-a", KEY, 2, A, C, "declared", "rows", ONE, 1, "live"),
     ]
-    assert families.execute("FROM lineage(?)", [E]).fetchall() == [("log-b", KEY, 1, D, E, "call", None, None, None, None)]
+    assert families.execute("FROM lineage(?)", [E]).fetchall() == [("log-b", KEY, 1, D, E, "declared", None, None, None, None)]
 
 
 def test_descendants_walk_every_way_once_and_no_cycle_twice(families: duckdb.DuckDBPyConnection) -> None:
@@ -531,23 +527,21 @@ def test_descendants_walk_every_way_once_and_no_cycle_twice(families: duckdb.Duc
         ("log-a", KEY, 1, A, D, "declared", "rows", ONE, 1, "live"),
         ("log-a", KEY, 2, B, A, "declared", "rows", ONE, 3, "live"),
         ("log-a", KEY, 2, C, A, "declared", "rows", ONE, 2, "live"),
-        ("log-b", KEY, 1, E, D, "call", "x", TWO, 1, "live"),
+        ("log-b", KEY, 1, E, D, "declared", "rows", ONE, 1, "live"),
     ]
-    assert families.execute("FROM descendants(?)", [E]).fetchall() == []
+    assert families.execute("FROM descendants(?)", [E]).fetchall() == [
+        ("log-a", KEY, 1, F, E, "declared", "rows", ONE, 5, "live"),
+        ("log-a", "_/_/c-2", 1, C, E, "declared", "rows", ONE, 6, "live"),
+    ]
+    assert families.execute("FROM descendants(?)", [F]).fetchall() == []
 
 
 def test_a_ladder_of_diamonds_is_not_walked_path_by_path() -> None:
     """2^60 paths lead from its top to its foot."""
     rungs = [f"art_{rung:022}" for rung in range(181)]
-
-    def mint(ref: str, *parents: str) -> Draft:
-        edges = tuple(Parent(ref=parent, how="declared") for parent in parents) or None
-        return here(ArtifactMinted(ref=ref, kind="rows", media_type="m", shape="json", bytes=1, digest=ONE, parents=edges))
-
     drafts = [mint(rungs[0])]
-    for left, right, join in zip(rungs[1::3], rungs[2::3], rungs[3::3], strict=True):
-        foot = drafts[-1].event.ref  # type: ignore[attr-defined]
-        drafts += [mint(left, foot), mint(right, foot), mint(join, left, right)]
+    for foot, left, right, top in zip(rungs[0::3], rungs[1::3], rungs[2::3], rungs[3::3], strict=False):
+        drafts += [mint(left, foot), mint(right, foot), mint(top, left, right)]
     drafts.append(here(AnswerGiven(answer_id="ans", size=1, cited=(rungs[180],))))
     with reading(table_of(make_log(drafts), "log-a")) as connection:
         assert connection.execute("SELECT count(*), max(depth) FROM lineage(?)", [rungs[180]]).fetchone() == (180, 120)

@@ -93,7 +93,6 @@ class World:
         assert self.ledger.store.head(MINE, ref("victim")) is None
         self.damage(MINE, "corrupt")
         change(self.path, "UPDATE artifacts SET shape = 'json' WHERE ref = ?", ref("undecodable"))
-        self.run = self.ledger.run(MINE, run_id="ours", agent="analyst", keep_open=True)
 
     def settle_theirs(self) -> None:
         """The neighbours' history: what we hold, and what we speak of, under the keys we use."""
@@ -127,29 +126,50 @@ class World:
         self.next_refs, self.minting = before, "own"
 
 
+@pytest.fixture(scope="module")
+def settled(empty_log: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Path]:
+    """The two ledgers as the acts find them, by whether they are crowded: to be copied."""
+    folder, paths = tmp_path_factory.mktemp("settled"), {}
+    for crowded in (False, True):
+        paths[crowded] = folder / f"{crowded}.db"
+        shutil.copy(empty_log, paths[crowded])
+        with pytest.MonkeyPatch.context() as patch, opened(paths[crowded], Clock(), crowded, patch) as it:
+            if crowded:
+                it.settle_theirs()
+            it.settle_own()
+            it.ledger.run(MINE, run_id="ours", agent="analyst", keep_open=True)
+    return paths
+
+
 @contextmanager
-def world(empty_log: Path, folder: Path, patch: pytest.MonkeyPatch, crowded: bool) -> Iterator[World]:
-    path, clock = folder / f"{'crowded' if crowded else 'alone'}.db", Clock()
-    shutil.copy(empty_log, path)
+def opened(path: Path, clock: Clock, crowded: bool, patch: pytest.MonkeyPatch) -> Iterator[World]:
     with Ledger.open(path, durability="process", clock=clock, retention=RETENTION) as ledger:
-        made = World(ledger, path, clock, crowded)
-        patch.setattr("refledger.verbs.mint_ref", made.mint_ref)
-        patch.setattr("refledger.run.mint_answer_id", lambda: "ans_" + "0" * 22)
-        if crowded:
-            made.settle_theirs()
-        made.settle_own()
-        yield made
+        it = World(ledger, path, clock, crowded)
+        patch.setattr("refledger.verbs.mint_ref", it.mint_ref)
+        yield it
+
+
+@contextmanager
+def world(settled: dict[bool, Path], folder: Path, patch: pytest.MonkeyPatch, crowded: bool) -> Iterator[World]:
+    path, clock = folder / f"{crowded}.db", Clock()
+    clock.advance(timedelta(seconds=3))
+    shutil.copy(settled[crowded], path)
+    with opened(path, clock, crowded, patch) as it:
+        it.run = it.ledger.run(MINE, run_id="ours")
+        assert it.run.joined
+        yield it
 
 
 # --- the acts -------------------------------------------------------------------------------------------------------------------------------
 
 Act = Callable[[World], Any]
-ACTS: dict[str, Act] = {}
+ACTS: dict[str, list[Act]] = {}
 
 
-def act(name: str, does: Act) -> None:
+def act(name: str, *does: Act) -> None:
+    """What is done on one pair of ledgers, one act after the other."""
     assert name not in ACTS
-    ACTS[name] = does
+    ACTS[name] = list(does)
 
 
 def dispatch(args: dict[str, Any], kind: str = ROWS, key: str | None = None, more: str | None = None) -> Act:
@@ -164,69 +184,17 @@ def dispatch(args: dict[str, Any], kind: str = ROWS, key: str | None = None, mor
     return does
 
 
-SPOKEN = {
-    **{f"own {name}": ref(name) for name in OWN},
-    **{f"foreign {name}": ref(name) for name in THEIRS},
-    "never minted": NEVER,
-    "malformed": "art_short",
-    "near miss of an own": f" `{ref('rows1')}`",
-    "near miss of a foreign": f" `{ref('live')}`",
-    "foreign in a sentence": f"the rows of {ref('live')}, please",
-    "blank": " ",
-    "a dataset": "[" + "1, " * 400 + "]",
-}
-for spoken, text in SPOKEN.items():
-    act(f"dispatch: {spoken}", dispatch({"data": text}))
-    act(f"dispatch of a kind that only others hold: {spoken}", dispatch({"data": text}, kind=RARE))
-    act(f"present: {spoken}", lambda it, text=text: it.run.present(text, "a table"))
-    for verb in ("head", "get", "delete"):
-        act(f"{verb}: {spoken}", lambda it, text=text, verb=verb: getattr(it.run, verb)(text))
-    act(f"get_stream: {spoken}", lambda it, text=text: streamed(it, text))
-    act(f"put with a parent: {spoken}", lambda it, text=text: it.run.put([5], kind=ROWS, parents=[ref("rows1"), text, ref("live")]))
-for value in (None, 5, True, ["rows"], {"ref": ref("live")}, b"x"):
-    act(f"dispatch: {type(value).__name__}", dispatch({"data": value}))
-    act(f"present: {type(value).__name__}", lambda it, value=value: it.run.present(value, "a table"))
-act("dispatch: required and missing", dispatch({}))
-act("dispatch: two arguments, one good", dispatch({"data": ref("rows1"), "more": ref("live")}, more=ROWS))
-act("dispatch: two arguments, both refused", dispatch({"data": ref("corrupt"), "more": ref("otherkind")}, more=REPORT))
-act("dispatch: a key that others used", dispatch({"data": ref("rows1")}, key="k"))
-act("dispatch: a key that others used for a refusal", dispatch({"data": NEVER}, key="new key"))
-act(
-    "dispatch: a key of our own, for another request",
-    lambda it: (dispatch({"data": NEVER}, key="q")(it), dispatch({"data": "x"}, key="q")(it)),
-)
-act("dispatch: a key of our own, again", lambda it: (dispatch({"data": NEVER}, key="q")(it), dispatch({"data": NEVER}, key="q")(it)))
-act("present: as nothing", lambda it: it.run.present(ref("live"), ""))
-
-act("put: the bytes of others", lambda it: it.run.put([0], kind=ROWS, label="Q1"))
-act("put: a key that others used", lambda it: it.run.put([6], kind=ROWS, key="new key"))
-act("put: a key of our own, again", lambda it: it.run.put([7], kind=ROWS, key="k"))
-act("put: a key of our own, for another request", lambda it: it.run.put([6], kind=ROWS, key="k"))
-act("put: more than a scope may hold", lambda it: it.run.put("x" * 5_001, kind=ROWS))
-act("put: all that a scope may hold", lambda it: it.run.put("x" * 5_000, kind=ROWS))
-act("put: no room beside its parents", lambda it: it.run.put("x" * 5_000, kind=ROWS, parents=[ref("rows1")]))
-act("put: a blank kind", lambda it: it.run.put([5], kind=" "))
-act("put: no JSON", lambda it: it.run.put({"a": {1, 2}}, kind=ROWS))
-act("put: a label too long", lambda it: it.run.put([5], kind=ROWS, label="x" * 201))
-act("put_stream: with a foreign parent", lambda it: it.run.put_stream([b"ab", b"c"], kind=ROWS, parents=[ref("live")]))
-act("put_stream: the bytes of others", lambda it: it.run.put_stream([b"[0", b"]"], kind=ROWS))
-
-act("answer: a key that others used", lambda it: it.run.answer(f"Q3 total: 42, by {ref('live')}", cites=[ref("live")], key="k"))
-act("answer: a key of our own, for another", lambda it: (it.run.answer("42", key="q"), it.run.answer("43", key="q")))
-
-act("list: all", lambda it: it.run.list())
-act("list: a kind", lambda it: it.run.list(kind=ROWS))
-act("list: a kind that only others hold", lambda it: it.run.list(kind=RARE))
-act("list: page by page", lambda it: pages(it))
-act("list: a cursor of others", lambda it: it.run.list(cursor=_cursor(ref("live"), NEIGHBOURS[0].key, None)))
-act("list: a cursor that names a foreign ref", lambda it: it.run.list(cursor=_cursor(ref("live"), MINE.key, None)))
-act("list: no cursor at all", lambda it: it.run.list(cursor="live"))
-act("list: no limit at all", lambda it: it.run.list(limit=0))
+def of_run(verb: str, *args: Any, **words: Any) -> Act:
+    """A verb of our run."""
+    return lambda it: getattr(it.run, verb)(*args, **words)
 
 
-def streamed(it: World, text: str) -> Any:
-    reader = it.run.get_stream(text)
-    return None if reader is None else (reader.meta, reader.read_all(), reader.verified)
+def streamed(text: str) -> Act:
+    def does(it: World) -> Any:
+        reader = it.run.get_stream(text)
+        return None if reader is None else (reader.meta, reader.read_all(), reader.verified)
+
+    return does
 
 
 def pages(it: World) -> list[Any]:
@@ -240,16 +208,96 @@ def pages(it: World) -> list[Any]:
             return read
 
 
+SPOKEN = {
+    **{f"own {name}": ref(name) for name in OWN},
+    **{f"foreign {name}": ref(name) for name in THEIRS},
+    "never minted": NEVER,
+    "malformed": "art_short",
+    "near miss of an own": f" `{ref('rows1')}`",
+    "near miss of a foreign": f" `{ref('live')}`",
+    "foreign in a sentence": f"the rows of {ref('live')}, please",
+    "blank": " ",
+    "a dataset": "[" + "1, " * 400 + "]",
+}
+for spoken, text in SPOKEN.items():
+    act(
+        f"spoken: {spoken}",
+        dispatch({"data": text}),
+        dispatch({"data": text}, kind=RARE),
+        of_run("present", text, "a table"),
+        of_run("head", text),
+        of_run("get", text),
+        streamed(text),
+        of_run("put", [5], kind=ROWS, parents=[ref("rows1"), text, ref("live")]),
+        of_run("delete", text),
+    )
+for value in (None, 5, True, ["rows"], {"ref": ref("live")}, b"x"):
+    act(
+        f"spoken: {type(value).__name__}",
+        dispatch({"data": value}),
+        of_run("present", value, "a table"),
+        of_run("head", value),
+        of_run("get", value),
+        of_run("delete", value),
+    )
+act("dispatch: required and missing", dispatch({}))
+act("dispatch: two arguments, one good", dispatch({"data": ref("rows1"), "more": ref("live")}, more=ROWS))
+act("dispatch: two arguments, both refused", dispatch({"data": ref("corrupt"), "more": ref("otherkind")}, more=REPORT))
+act("dispatch: a key that others used", dispatch({"data": ref("rows1")}, key="k"))
+act("dispatch: a key that others used for a refusal", dispatch({"data": NEVER}, key="new key"))
+act(
+    "dispatch: a key of our own, for another request",
+    dispatch({"data": NEVER}, key="q"),
+    dispatch({"data": "x"}, key="q"),
+)
+act("dispatch: a key of our own, again", dispatch({"data": NEVER}, key="q"), dispatch({"data": NEVER}, key="q"))
+act("present: as nothing", of_run("present", ref("live"), ""))
+
+act("put: the bytes of others", of_run("put", [0], kind=ROWS, label="Q1"))
+act("put: a key that others used", of_run("put", [6], kind=ROWS, key="new key"))
+act("put: a key of our own, again", of_run("put", [7], kind=ROWS, key="k"))
+act("put: a key of our own, for another request", of_run("put", [6], kind=ROWS, key="k"))
+act("put: more than a scope may hold", of_run("put", "x" * 5_001, kind=ROWS))
+act("put: all that a scope may hold", of_run("put", "x" * 5_000, kind=ROWS))
+act("put: no room beside its parents", of_run("put", "x" * 5_000, kind=ROWS, parents=[ref("rows1")]))
+act("put: a blank kind", of_run("put", [5], kind=" "))
+act("put: no JSON", of_run("put", {"a": {1, 2}}, kind=ROWS))
+act("put: a label too long", of_run("put", [5], kind=ROWS, label="x" * 201))
+act("put_stream: with a foreign parent", of_run("put_stream", [b"ab", b"c"], kind=ROWS, parents=[ref("live")]))
+act("put_stream: the bytes of others", of_run("put_stream", [b"[0", b"]"], kind=ROWS))
+
+act(
+    "answer: a key that others used",
+    of_run("answer", f"Q3 total: 42, by {ref('live')}", cites=[ref("live")], answer_id="ours", key="k"),
+)
+act(
+    "answer: a key of our own, for another",
+    of_run("answer", "42", answer_id="ours", key="q"),
+    of_run("answer", "43", key="q"),
+)
+
+act("list: all", of_run("list"))
+act("list: a kind", of_run("list", kind=ROWS))
+act("list: a kind that only others hold", of_run("list", kind=RARE))
+act("list: page by page", pages)
+act("list: a cursor of others", of_run("list", cursor=_cursor(ref("live"), NEIGHBOURS[0].key, None)))
+act("list: a cursor that names a foreign ref", of_run("list", cursor=_cursor(ref("live"), MINE.key, None)))
+act("list: no cursor at all", of_run("list", cursor="live"))
+act("list: no limit at all", of_run("list", limit=0))
+
+
 # --- what is told -------------------------------------------------------------------------------------------------------------------------
 
 
-def told(it: World, does: Act) -> list[str]:
-    """Every byte that the caller, or a model behind it, gets to read: of the act, and of what can be asked afterwards."""
-    it.stir()
-    try:
-        answers = [repr(does(it))]
-    except RefledgerError as error:
-        answers = [type(error).__name__, str(error), repr(error.args), repr(sorted(vars(error).items()))]
+def told(it: World, acts: list[Act]) -> list[str]:
+    """Every byte that the caller, or a model behind it, gets to read: of the acts, and of what can be asked afterwards."""
+    answers = []
+    for does in acts:
+        it.stir()
+        try:
+            answers.append(repr(does(it)))
+        except RefledgerError as error:
+            answers += [type(error).__name__, str(error), repr(error.args), repr(sorted(vars(error).items()))]
     it.stir()
     answers += [repr(it.run.list()), *(repr(it.run.list(kind=kind, limit=3)) for kind in (ROWS, REPORT, RARE))]
     answers += [repr(it.run.get(ref(name))) for name in ("rows1", "rows2", "report", "keyed", "own")]
@@ -257,31 +305,27 @@ def told(it: World, does: Act) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ACTS)
-def test_the_same_is_told_with_neighbours_and_without(name: str, empty_log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with world(empty_log, tmp_path, monkeypatch, crowded=False) as alone:
+def test_the_same_is_told_with_neighbours_and_without(
+    name: str, settled: dict[bool, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with world(settled, tmp_path, monkeypatch, crowded=False) as alone:
         expected = told(alone, ACTS[name])
-    with world(empty_log, tmp_path, monkeypatch, crowded=True) as crowded:
+    with world(settled, tmp_path, monkeypatch, crowded=True) as crowded:
         assert told(crowded, ACTS[name]) == expected
 
 
 def test_what_is_spoken_is_foreign_in_one_ledger_and_unheard_of_in_the_other(
-    empty_log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settled: dict[bool, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else the test above compares nothing: the operator's cause tells the two ledgers apart."""
-    causes = []
+    causes: list[list[Any]] = []
     for crowded in (False, True):
-        with world(empty_log, tmp_path, monkeypatch, crowded) as it:
+        with world(settled, tmp_path, monkeypatch, crowded) as it:
             for name in THEIRS:
                 it.run.head(ref(name))
                 dispatch({"data": ref(name)})(it)
             it.run.flush()
             events = [recorded.event for recorded in it.ledger.events(scope=MINE)]
-            causes.append(
-                [
-                    event.cause
-                    for event in events
-                    if isinstance(event, ArtifactRefused) and event.op == "head" and event.ref != ref("victim")
-                ]
-                + [event.arguments[0].cause for event in events if isinstance(event, DispatchRefused)]
-            )
+            causes.append([event.cause for event in events if isinstance(event, ArtifactRefused) and event.ref != ref("victim")])
+            causes[-1] += [event.arguments[0].cause for event in events if isinstance(event, DispatchRefused)]
     assert causes == [["never_minted"] * 2 * len(THEIRS), ["other_scope"] * 2 * len(THEIRS)]
