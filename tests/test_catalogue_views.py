@@ -506,7 +506,8 @@ def mint(ref: str, *parents: str, scope: Scope = HERE) -> Draft:
 @pytest.fixture
 def families() -> Iterator[duckdb.DuckDBPyConnection]:
     """A is the parent of B and C, both are D's, and D is A's. The same refs are other artifacts in another scope and another log."""
-    first = [mint(A, D), mint(C, A), mint(B, A), mint(D, C, B), mint(F, E), mint(C, E, scope=Scope("c-2"))]
+    first = [mint(A, D), mint(C, A), mint(B, A), mint(D, C, B), mint(F, E)]
+    first += [mint(C, E, scope=Scope("c-2")), mint(D, C, scope=Scope("c-2"))]
     second = [mint(E, D)]
     logs = [table_of(make_log(first), "log-a"), table_of(make_log(second, log_id="log-b"), "log-b")]
     with reading(pa.concat_tables(logs)) as connection:
@@ -518,6 +519,8 @@ def test_lineage_walks_every_way_once_and_no_cycle_twice(families: duckdb.DuckDB
         ("log-a", KEY, 1, B, D, "declared", "rows", ONE, 3, "live"),
         ("log-a", KEY, 1, C, D, "declared", "rows", ONE, 2, "live"),
         ("log-a", KEY, 2, A, C, "declared", "rows", ONE, 1, "live"),
+        ("log-a", "_/_/c-2", 1, C, D, "declared", "rows", ONE, 6, "live"),
+        ("log-a", "_/_/c-2", 2, E, C, "declared", None, None, None, None),
     ]
     assert families.execute("FROM lineage(?)", [E]).fetchall() == [("log-b", KEY, 1, D, E, "declared", None, None, None, None)]
 
@@ -532,6 +535,7 @@ def test_descendants_walk_every_way_once_and_no_cycle_twice(families: duckdb.Duc
     assert families.execute("FROM descendants(?)", [E]).fetchall() == [
         ("log-a", KEY, 1, F, E, "declared", "rows", ONE, 5, "live"),
         ("log-a", "_/_/c-2", 1, C, E, "declared", "rows", ONE, 6, "live"),
+        ("log-a", "_/_/c-2", 2, D, C, "declared", "rows", ONE, 7, "live"),
     ]
     assert families.execute("FROM descendants(?)", [F]).fetchall() == []
 
