@@ -463,7 +463,7 @@ def test_two_logs_in_one_source_of_sql_do_not_mix() -> None:
     from refledger_queries.sources import table_of
 
     first = make_log([started("c1"), minted(A, "c1", parents=[B]), ended("c1"), answer(A)], log_id="log-a")
-    second = make_log([minted(B), answer(B), at(AnswerJudged(answer_id="ans", verdict="wrong"))], log_id="log-b")
+    second = make_log([minted(B, "c2", parents=[C]), answer(B), at(AnswerJudged(answer_id="ans", verdict="wrong"))], log_id="log-b")
     both = pa.concat_tables([table_of(second, "log-b"), table_of(first, "log-a")])
     with connect(both) as connection:
         assert connection.execute("FROM backtrack('ans')").fetchall() == [astuple(row) for row in backtrack(MadeLog(first), "ans").rows]

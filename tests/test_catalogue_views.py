@@ -537,6 +537,12 @@ def test_descendants_walk_every_way_once_and_no_cycle_twice(families: duckdb.Duc
         ("log-a", "_/_/c-2", 1, C, E, "declared", "rows", ONE, 6, "live"),
         ("log-a", "_/_/c-2", 2, D, C, "declared", "rows", ONE, 7, "live"),
     ]
+    assert families.execute("SELECT scope, depth, ref FROM descendants(?)", [C]).fetchall() == [
+        (KEY, 1, D),
+        (KEY, 2, A),
+        (KEY, 3, B),
+        ("_/_/c-2", 1, D),
+    ]
     assert families.execute("FROM descendants(?)", [F]).fetchall() == []
 
 
@@ -660,6 +666,23 @@ def test_macros_name_their_parameters(catalogue: duckdb.DuckDBPyConnection) -> N
         "backtrack": ("answer",),
         "backtrack_coverage": ("answer",),
     }
+
+
+def test_grades_are_ordered_from_strong_to_weak(catalogue: duckdb.DuckDBPyConnection) -> None:
+    grades = [
+        "delivered",
+        "delivered-unverified",
+        "declared",
+        "cited",
+        "described",
+        "in-window",
+        "offered",
+        "spoken",
+        "inferred",
+        "preceded",
+    ]
+    query = "SELECT list(grade ORDER BY strength_of(grade)) FROM (SELECT unnest(?) AS grade)"
+    assert catalogue.execute(query, [sorted(grades)]).fetchone() == (grades,)
 
 
 def test_an_unknown_answer_has_no_rows_in_sql(catalogue: duckdb.DuckDBPyConnection) -> None:
