@@ -72,7 +72,7 @@ def _rows(position: int, data: bytes) -> list[tuple[str, dict[str, Any]]]:
         (project["mint"], artifact),
         (project["count_live"], {"scope": scope, "count": 1, "bytes": len(data)}),
         (project["count_kind"], {"scope": scope, "kind": "k", "count": 1}),
-        (payloads["keep_payload"], {"scope": scope, "digest": digest, "size": len(data), "data": data, "upload": None}),
+        (payloads["keep_payload"], {"scope": scope, "digest": digest, "size": len(data), "data": data, "upload": None, "file": None}),
         (append["move_head"], {"position": position, "recorded_us": position, "frontier": bytes(320), "configuration": None}),
     ]
 

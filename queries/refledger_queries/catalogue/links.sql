@@ -1,7 +1,18 @@
 -- What does the log know of what led to what? A row an edge of the backtrack: from a later node back to an earlier one.
 -- A node is (kind, run, id): a call or a message of a run, or an artifact, whose run is ''. `grade` says how well it is known.
 CREATE VIEW links AS
-WITH mintings AS (
+WITH minted AS MATERIALIZED (
+    SELECT
+        log_id,
+        scope,
+        position,
+        run_id,
+        call_id,
+        ref,
+        list_transform(parents, lambda parent: parent.ref) AS parents
+    FROM mints
+),
+mintings AS (
     SELECT
         log_id,
         scope,
@@ -14,7 +25,7 @@ WITH mintings AS (
         call_id AS to_id,
         CAST(NULL AS VARCHAR) AS argument,
         'declared' AS grade
-    FROM mints
+    FROM minted
 ),
 parents AS (
     SELECT
@@ -23,13 +34,13 @@ parents AS (
         position,
         'artifact' AS from_kind,
         '' AS from_run,
-        child AS from_id,
+        ref AS from_id,
         'artifact' AS to_kind,
         '' AS to_run,
-        parent AS to_id,
+        unnest(parents) AS to_id,
         CAST(NULL AS VARCHAR) AS argument,
         'declared' AS grade
-    FROM edges
+    FROM minted
 ),
 deliveries AS (
     SELECT
