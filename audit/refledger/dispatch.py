@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from refledger.contract import ArtifactMeta
 from refledger.payloads import text_of
 from refledger.recorder import Place, Recorder, idempotency, replayed
-from refledger.verbs import deliver, found, invalid, meta_of
+from refledger.verbs import absence, deliver, found, invalid, meta_of
 from refledger.wants import (
     Judgement,
     Refused,
@@ -129,8 +129,8 @@ def _settled(state: Locked, scope: Scope, judgement: Judgement, loaded: Mapping[
         return judgement
     before = loaded[judgement.argument]
     if before.meta is not None:
-        meta, cause = found(state, scope, before.meta.ref, state.now_us)
-        return before if meta is not None else _absent(state, scope, judgement, cause, state.now_us)
+        cause = absence(state.artifact(before.meta.ref), scope, state.now_us)
+        return before if cause is None else _absent(state, scope, judgement, cause, state.now_us)
     return _looked_up(state, scope, judgement, state.now_us)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from refledger_schema.errors import InvalidScope, TooLarge
 
@@ -24,15 +24,14 @@ class Scope:
     conversation: str = ""
     tenant: str = ""
     principal: str = ""
+    key: str = field(init=False, repr=False, compare=False)
+    """The scope as one string: the contract's namespace `t/p/c`."""
 
     def __post_init__(self) -> None:
         for name in ("conversation", "tenant", "principal"):
             object.__setattr__(self, name, _field(name, getattr(self, name)))
-
-    @property
-    def key(self) -> str:
-        """The scope as one string: the contract's namespace `t/p/c`."""
-        return "/".join(_escaped(part) for part in (self.tenant, self.principal, self.conversation))
+        # Every append asks for it several times.
+        object.__setattr__(self, "key", "/".join(_escaped(part) for part in (self.tenant, self.principal, self.conversation)))
 
     def names(self) -> dict[str, str]:
         """The names that are present, as the private part of a leaf holds them."""

@@ -11,6 +11,7 @@ What is worth knowing (SQLite documentation, and `docs/storage.md`):
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sqlite3
 import threading
@@ -65,6 +66,7 @@ class SqliteEngine:
         self._readers_lock = threading.Lock()
         self._closed = False
         self._unfolded = 0
+        self._busy_timeout = -1
         self._lock_file: int | None = None
         with translated(path):
             self._writer = self._connect()
@@ -116,7 +118,7 @@ class SqliteEngine:
                 connection = self._writer
                 committed = False
                 try:
-                    _begin_immediate(connection, deadline, self._lock_timeout)
+                    self._begin_immediate(deadline)
                     yield connection
                     connection.execute("COMMIT")
                     committed = True
@@ -171,6 +173,20 @@ class SqliteEngine:
             raise LedgerClosed("expected an open ledger; this one was closed. Open it again with `Ledger.open`.")
         if os.getpid() != self._pid:
             raise LedgerClosed("expected a ledger opened by this process; this one crossed a fork. Open one after forking.")
+
+    def _begin_immediate(self, deadline: float) -> None:
+        """Take SQLite's own lock, in what is left of the time."""
+        # Up to a tenth of a second more than is left, so that the driver is told only when waiting has cost something.
+        left = max(0, math.ceil((deadline - time.monotonic()) * 10) * 100)
+        try:
+            if left != self._busy_timeout:
+                self._writer.execute(f"PRAGMA busy_timeout = {left}")
+                self._busy_timeout = left
+            self._writer.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise LockTimeout(self._lock_timeout) from error
+            raise
 
     # --- locks and folding -------------------------------------------------------------------------------------------------
 
@@ -267,18 +283,6 @@ def check_revision(found: list[str]) -> None:
     if revision in KNOWN_REVISIONS:
         raise OlderSchema(revision, HEAD_REVISION)
     raise NewerSchema(revision, HEAD_REVISION)
-
-
-def _begin_immediate(connection: sqlite3.Connection, deadline: float, timeout: float) -> None:
-    """Take SQLite's own lock, in what is left of the time."""
-    left = max(0, round((deadline - time.monotonic()) * 1_000))
-    try:
-        connection.execute(f"PRAGMA busy_timeout = {left}")
-        connection.execute("BEGIN IMMEDIATE")
-    except sqlite3.OperationalError as error:
-        if _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            raise LockTimeout(timeout) from error
-        raise
 
 
 def _flock(file: int, deadline: float, timeout: float) -> None:

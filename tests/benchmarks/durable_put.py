@@ -10,13 +10,12 @@ import secrets
 import sqlite3
 import statistics
 import time
-from pathlib import Path
 from typing import Any
 
 from refledger import Ledger, Scope
 from refledger_store.sqlite import connect
 from refledger_store.statements import statements
-from tests.benchmarks.measure import folder
+from tests.benchmarks.measure import folder, fsync_us
 
 PUTS = 1_500
 SIZE = 800
@@ -37,7 +36,7 @@ def main() -> None:
             ours.append(time.perf_counter() - start)
             theirs.append(_raw_put(raw, position, data.encode()))
         raw.close()
-        print(f"payload {SIZE} bytes, {PUTS} puts each, one writer; fsync about {_fsync_us(path):.0f} µs")
+        print(f"payload {SIZE} bytes, {PUTS} puts each, one writer; fsync about {fsync_us(path):.0f} µs")
     ratio = statistics.median(theirs) / statistics.median(ours)
     print(f"raw sqlite3 {statistics.median(theirs) * 1e6:.0f} µs, put {statistics.median(ours) * 1e6:.0f} µs")
     print(f"ratio raw/put {ratio:.2f} (1 is as fast as raw)")
@@ -75,17 +74,3 @@ def _rows(position: int, data: bytes) -> list[tuple[str, dict[str, Any]]]:
         (payloads["keep_payload"], {"scope": scope, "digest": digest, "size": len(data), "data": data, "upload": None, "file": None}),
         (append["move_head"], {"position": position, "recorded_us": position, "frontier": bytes(320), "configuration": None}),
     ]
-
-
-def _fsync_us(path: Path) -> float:
-    import os
-
-    times = []
-    with open(path / "fsync", "wb") as file:
-        for _ in range(200):
-            file.write(bytes(4096))
-            file.flush()
-            start = time.perf_counter()
-            os.fdatasync(file.fileno())
-            times.append(time.perf_counter() - start)
-    return statistics.median(times) * 1e6
