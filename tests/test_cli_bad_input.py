@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,7 +118,7 @@ def test_the_file_is_no_database(command: list[str], refused: Refuse, tmp_path: 
 @DOORS
 def test_the_database_is_somebody_elses(command: list[str], refused: Refuse, tmp_path: Path) -> None:
     path = tmp_path / "contacts.db"
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE contacts (name TEXT)")
         connection.execute("INSERT INTO contacts VALUES ('Mia')")
     connection.close()
@@ -205,7 +205,7 @@ print([main([*importing, "new.db"]), main([*importing, "agent.db"]), main(["demo
 
 def fold(path: Path) -> None:
     """Everything into the one file, as after a close."""
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     connection.close()
 
@@ -353,7 +353,7 @@ def test_the_command_is_not_one_that_there_is(
 def test_the_lock_is_taken_and_stays_so(refused: Refuse, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = Ledger.open
     monkeypatch.setattr(Ledger, "open", lambda path, **options: opened(path, **options, lock_timeout=0.05))
-    with sqlite3.connect(log, isolation_level=None) as holder:
+    with closing(sqlite3.connect(log, isolation_level=None)) as holder:
         holder.execute("BEGIN IMMEDIATE")
         said = refused("judge", "ans-1", "wrong", "--log", log)
         holder.execute("ROLLBACK")

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,8 +21,9 @@ from refledger_schema.wording import dispatch_sentence
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    return Ledger.open(tmp_path / "demo.db")
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with Ledger.open(tmp_path / "demo.db") as opened:
+        yield opened
 
 
 def refs_by_label(ledger: Ledger) -> dict[str, tuple[str, str]]:

@@ -68,8 +68,13 @@ class SqliteEngine:
         self._unfolded = 0
         self._busy_timeout = -1
         self._lock_file: int | None = None
-        with translated(path):
-            self._writer = self._connect()
+        try:
+            with translated(path):
+                self._writer = self._connect()
+        except BaseException:
+            for connection in self._all:
+                connection.close()
+            raise
 
     # --- opening ---------------------------------------------------------------------------------------------------------
 
@@ -95,10 +100,10 @@ class SqliteEngine:
 
     def _connect(self) -> sqlite3.Connection:
         connection = connect(self.path, self._lock_timeout)
+        self._all.append(connection)
         connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[self.durability]}")
         if self.durability == "full":
             connection.execute("PRAGMA fullfsync = ON")
-        self._all.append(connection)
         return connection
 
     # --- using -----------------------------------------------------------------------------------------------------------
@@ -218,8 +223,12 @@ def connect(path: Path, timeout: float) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=timeout, isolation_level=None, check_same_thread=False
     )
-    connection.execute("PRAGMA wal_autocheckpoint = 0")
-    connection.execute("PRAGMA recursive_triggers = ON")
+    try:
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute("PRAGMA recursive_triggers = ON")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
