@@ -142,7 +142,10 @@ def lose_the_folder(scene: Scene) -> None:
     try:
         ledger.run(SCOPE)
     finally:
+        # There is no folder to close the ledger in.
         ledger._store._closed = True
+        for connection in ledger._store._engine._all:
+            connection.close()
 
 
 def schema_of(scene: Scene, version: str) -> None:
