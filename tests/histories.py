@@ -87,7 +87,6 @@ class Place:
 
 
 Episode = Sequence[Draft]
-Dispatch = DispatchResolved | DispatchRefused
 
 
 @dataclass(frozen=True, repr=False)
@@ -133,10 +132,13 @@ def histories(draw: st.DrawFn) -> History:
 
 @st.composite
 def refusals_and_what_followed(draw: st.DrawFn) -> History:
-    """A history of hardly more than refusals and further tries, all in the answer's window, with much of what was spoken erased."""
-    drafts = [draft for episode in draw(st.lists(tries, min_size=1, max_size=4)) for draft in episode]
-    drafts.append(draw(in_run).of(ContextComposed(calls=CALLS)))
-    drafts += draw(answers_given)
+    """One run of hardly more than refusals and further tries, all in the answer's window, with much of what was spoken erased."""
+    tried = [draft for episode in draw(st.lists(tries, min_size=1, max_size=4)) for draft in episode]
+    if draw(st.sampled_from([True, True, False])):
+        # Each call is a dispatch of its own, as in a log that a store wrote; else they get into each other's way.
+        tried = [replace(draft, dispatch=index // 3 + 1) for index, draft in enumerate(tried)]
+    told = [*tried, Place().of(ContextComposed(calls=CALLS)), *draw(answers_given)]
+    drafts = [replace(draft, scope=SCOPES[0], run_id=RUNS[0]) for draft in told]
     marks = draw(st.sets(st.integers(0, len(drafts) - 1), max_size=6))
     return History(tuple(drafts), frozenset(marks))
 
@@ -161,7 +163,7 @@ refs = st.sampled_from(REFS[:1] * 3 + REFS)
 runs = st.sampled_from([RUNS[0]] * 7 + [RUNS[1]] * 2 + [None])
 calls = st.sampled_from(CALLS)
 tools = _mostly(*TOOLS)
-kinds = _mostly(*KINDS)
+kinds = st.sampled_from(KINDS[:1] + KINDS)
 digests = st.sampled_from(DIGESTS)
 sizes = _mostly(7, 0)
 turns = st.sampled_from((None, None, 1, 2, 3))
@@ -352,20 +354,28 @@ def _at_once(one: Episode, other: Episode) -> Episode:
     return [draft for pair in zip_longest(one, other) for draft in pair if draft is not None]
 
 
-def _tried_again(refused: Episode, again: Episode, obeying: bool) -> Episode:
+def _tried_again(refused: Episode, again: Episode, turns: Sequence[int | None], manner: str) -> Episode:
     """A refusal, and a call of the same run that may be what followed it."""
-    place = refused[0]
-    if obeying:
-        again = [replace(draft, event=_obeying(refused)) if isinstance(draft.event, Dispatch) else draft for draft in again]
-    return [*refused, *(replace(draft, scope=place.scope, run_id=place.run_id) for draft in again)]
+    (first, refusal, last) = _in_turn(refused, turns[0])
+    assert isinstance(refusal.event, DispatchRefused)
+    (start, dispatch, end) = (replace(draft, scope=first.scope, run_id=first.run_id) for draft in _in_turn(again, turns[1]))
+    if manner == "obeying":
+        dispatch = replace(dispatch, event=_obeying(refusal.event))
+    if manner == "same tool":
+        dispatch = replace(dispatch, event=dispatch.event.model_copy(update={"tool": refusal.event.tool}))
+    return [first, refusal, last, start, dispatch, end]
 
 
-def _obeying(refused: Episode) -> Event:
-    """What comes of a model that speaks the first ref it was offered; the refusal again where none was."""
-    (refusal,) = (draft.event for draft in refused if isinstance(draft.event, DispatchRefused))
-    offered = {offers.kind: offers.refs[0].ref for offers in refusal.offers if offers.refs}
-    spoken = {judged.argument: (judged.wanted, offered[judged.wanted], True) for judged in refusal.arguments if judged.wanted in offered}
-    return _resolved(refusal.tool, spoken) if spoken else refusal
+def _in_turn(call: Episode, turn: int | None) -> Episode:
+    return [replace(call[0], event=call[0].event.model_copy(update={"turn": turn})), *call[1:]]
+
+
+def _obeying(refusal: DispatchRefused) -> Event:
+    """What comes of a model that speaks the last ref it was offered, be it of another kind; the refusal again where none was."""
+    offered = [line.ref for offers in refusal.offers for line in offers.refs]
+    if not offered:
+        return refusal
+    return _resolved(refusal.tool, {judged.argument: (judged.wanted, offered[-1], True) for judged in refusal.arguments})
 
 
 within_a_call: SearchStrategy[Event] = st.one_of(resolutions, refusals, reads, reads, presented, minted, asides)
@@ -373,9 +383,10 @@ whole_calls = st.builds(_whole_call, in_call, call_started, st.lists(within_a_ca
 refused_calls = st.builds(_whole_call, in_call, call_started, refusals.map(lambda refusal: [refusal]), call_ended)
 dispatched_calls = st.builds(_whole_call, in_call, call_started, (resolutions | refusals).map(lambda dispatched: [dispatched]), call_ended)
 answers_given = st.builds(_single, in_run | in_run | in_call, answers)
-tries = st.builds(_tried_again, refused_calls, dispatched_calls, st.sampled_from([False, False, True]))
+two_turns = st.sampled_from([(None, None), (None, None), (1, 2), (1, 2), (2, 1), (1, None), (None, 2)])
+tries = st.builds(_tried_again, refused_calls, dispatched_calls, two_turns, st.sampled_from(["same tool", "obeying", "as drawn"]))
 # A call that is the answer.
-acts = st.builds(_whole_call, in_call, call_started, st.lists(within_a_call, max_size=4), answers)
+acts = st.builds(_whole_call, in_call, call_started, st.lists(within_a_call, max_size=8), answers)
 episodes: SearchStrategy[Episode] = st.one_of(
     whole_calls,
     whole_calls,
