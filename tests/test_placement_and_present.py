@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from refledger import Ledger, Retention
-from refledger_schema.errors import InvalidConfiguration
+from refledger_schema.errors import ArtifactIntegrity, InvalidConfiguration
 from refledger_schema.events import ArtifactPresented, ArtifactRefused, CallEnded
 from refledger_schema.wording import present_sentence
 from tests.ledgers import SCOPE, Clock, new_log
@@ -127,3 +127,18 @@ def test_presenting_refreshes_and_a_refused_presentation_does_not(tmp_path: Path
         run.present(second, " ")
         run.put("c", kind="k")
         assert (run.head(first) is not None, run.head(second)) == (True, None)
+
+
+def test_what_is_known_to_be_damaged_is_neither_offered_nor_counted(ledger: Ledger, clock: Clock) -> None:
+    with ledger.run(SCOPE) as run:
+        whole = run.put("whole", kind="k").ref
+        run.put("brief", kind="k", ttl=timedelta(seconds=1))
+        damaged = [run.put(f"damaged {number}", kind="k").ref for number in range(12)]
+        with ledger._store._engine.writing() as connection:
+            connection.execute("UPDATE payloads SET data = :data WHERE size = 9 OR size = 10", {"data": b"?"})
+        for ref in damaged:
+            with pytest.raises(ArtifactIntegrity):
+                run.get(ref)
+        clock.advance(timedelta(seconds=1))
+        refusal = run.present("art_" + "0" * 22, "table").refusal
+    assert refusal is not None and refusal.endswith(f"Live refs, newest first, 1 of 1: {whole} (5 bytes).")

@@ -56,7 +56,7 @@ def present(recorder: Recorder, place: Place, ref: object, shown_as: object, lab
 
 
 def _presented(meta: ArtifactMeta, place: Place, shown_as: str, label: str | None) -> ArtifactPresented:
-    named = label if label is not None and label.strip() else meta.label
+    named = label if spoken_as(label) == "text" else meta.label
     snapshot = {"kind": meta.kind, "media_type": meta.media_type, "bytes": str(meta.bytes), **({"label": named} if named else {})}
     return ArtifactPresented(ref=meta.ref, door=place.door, shown_as=shown_as, snapshot=snapshot)
 
@@ -64,13 +64,13 @@ def _presented(meta: ArtifactMeta, place: Place, shown_as: str, label: str | Non
 def _refuse(state: Locked, recorder: Recorder, place: Place, cause: Cause, ref: object) -> Decision[Presented]:
     """The refusal with the newest live refs of any kind, as one event."""
     scope = place.scope.key
-    newest = [row for row in state.live(scope, None, now_us=state.now_us, limit=MAX_OFFERED * 2) if row.corrupt is None][:MAX_OFFERED]
+    newest, total = state.offerable(scope, now_us=state.now_us, limit=MAX_OFFERED)
     metas = [meta_of(state, row) for row in newest]
     spoken = ref if isinstance(ref, str) and len(ref) <= MAX_SPOKEN and "\x00" not in ref and ref.isprintable() else None
     told = {
         "wording": LATEST,
         "offered": tuple(OfferedRef(ref=meta.ref, bytes=meta.bytes) for meta in metas),
-        "total": state.live_total(scope, None, now_us=state.now_us),
+        "total": total,
         "spoken": spoken,
         "labels": {meta.ref: harmless(meta.label) for meta in metas if meta.label} or None,
     }

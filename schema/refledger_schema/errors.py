@@ -116,7 +116,7 @@ class TooLarge(RefledgerError):
     """Something is past its bound; `limit` and `found` are in the unit that `what` names."""
 
     def __init__(self, what: str, limit: int, found: int) -> None:
-        super().__init__(f"{what}: at most {limit:,} allowed, {found:,} found. Shorten it, or check it in as a payload.")
+        super().__init__(f"{what}: at most {limit:,} allowed, {found:,} found. Shorten or split it.")
         self.what = what
         self.limit = limit
         self.found = found
@@ -178,12 +178,14 @@ class StoreFault(RefledgerError):
 class LockTimeout(StoreFault):
     """The append lock stayed taken until the deadline; nothing was appended, so the call may be repeated."""
 
-    def __init__(self, waited_seconds: float) -> None:
+    def __init__(self, waited_seconds: float | None = None) -> None:
+        deadline = "in time" if waited_seconds is None else f"within {waited_seconds:g} s"
         super().__init__(
-            f"expected the append lock within {waited_seconds:g} s; another writer still holds it. "
+            f"expected the append lock {deadline}; another writer still holds it. "
             "Try again, raise `lock_timeout`, or look for a process that stands still in a transaction."
         )
         self.waited_seconds = waited_seconds
+        """None where SQLite gave up by itself and did not say after how long."""
 
 
 class StoreFull(StoreFault):

@@ -129,14 +129,17 @@ class Reads:
             return self._all(Artifact, "live_of_scope", scope=scope, now_us=now_us, before=before, limit=limit)
         return self._all(Artifact, "live_of_kind", scope=scope, kind=kind, now_us=now_us, before=before, limit=limit)
 
-    def live_total(self, scope: str, kind: str | None, *, now_us: int) -> int:
-        """How many artifacts are live: the counter less the expired but unswept. Of a kind, those known to be corrupt are left out."""
-        if kind is None:
-            return self.totals(scope).live_count - int(self._value("expired_count", scope=scope, now_us=now_us))
+    def live_total(self, scope: str, kind: str, *, now_us: int) -> int:
+        """How many artifacts of the kind are live and not known to be corrupt: the counter less the expired but unswept."""
         counted = self._value("kind_count", scope=scope, kind=kind)
         if not counted:
             return 0
         return int(counted) - int(self._value("expired_of_kind", scope=scope, kind=kind, now_us=now_us))
+
+    def offerable(self, scope: str, *, now_us: int, limit: int) -> tuple[list[Artifact], int]:
+        """The newest artifacts of any kind that are live and not known to be corrupt, and how many there are in all."""
+        newest = self._all(Artifact, "offerable_of_scope", scope=scope, now_us=now_us, limit=limit)
+        return newest, int(self._value("offerable_count", scope=scope, now_us=now_us))
 
     def expired(self, scope: str, *, now_us: int, limit: int) -> list[tuple[str, int, int]]:
         """(ref, expiry, bytes) of what has expired and is not swept yet."""

@@ -345,7 +345,7 @@ def _translation(error: sqlite3.Error) -> RefledgerError:
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
         return StoreReadOnly("expected to write the log's file and its folder; they cannot be written. Give the user write access to both.")
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return LockTimeout(5.0)
+        return LockTimeout()
     name = getattr(error, "sqlite_errorname", type(error).__name__)
     return StoreFault(f"expected the log's file to answer; SQLite said {name}. Run `refledger verify`, and check the disk.")
 

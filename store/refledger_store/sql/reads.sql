@@ -44,6 +44,33 @@ WHERE scope = :scope
 ORDER BY minted DESC
 LIMIT :limit;
 
+-- name: offerable_of_scope
+-- Which are the newest refs of any kind that may be offered?
+SELECT
+    ref, scope, kind, media_type, shape, bytes, digest, label, expires_us, minted_us,
+    run_id, call_id, tool, minted, used, corrupt, gone, gone_cause, gone_by
+FROM artifacts
+WHERE scope = :scope
+    AND gone IS NULL
+    AND corrupt IS NULL
+    AND (expires_us IS NULL OR expires_us > :now_us)
+ORDER BY minted DESC
+LIMIT :limit;
+
+-- name: offerable_count
+-- How many of any kind may be offered, the expired but unswept left out?
+SELECT
+    (SELECT COALESCE(SUM(live), 0) FROM kind_counts WHERE scope = :scope)
+    - (
+        SELECT COUNT(*)
+        FROM artifacts
+        WHERE scope = :scope
+            AND gone IS NULL
+            AND corrupt IS NULL
+            AND expires_us IS NOT NULL
+            AND expires_us <= :now_us
+    );
+
 -- name: kind_count
 -- How many of a kind may be offered, the expired but unswept included?
 SELECT live FROM kind_counts WHERE scope = :scope AND kind = :kind;
@@ -69,15 +96,6 @@ WHERE scope = :scope
     AND expires_us <= :now_us
 ORDER BY expires_us, ref
 LIMIT :limit;
-
--- name: expired_count
--- How many have expired and are not swept yet?
-SELECT COUNT(*)
-FROM artifacts
-WHERE scope = :scope
-    AND gone IS NULL
-    AND expires_us IS NOT NULL
-    AND expires_us <= :now_us;
 
 -- name: scope_totals
 -- What does the scope hold?
